@@ -1,0 +1,29 @@
+"""The base of every view of the tenant API."""
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from rest_framework.renderers import JSONRenderer
+from rest_framework.views import APIView
+
+from tenants.api.authentication import AttachedKey
+from tenants.api.parsing import StrictJSONParser
+from tenants.api.permissions import KeyScope
+from tenants.scope import require_attached
+
+
+class TenantResource(APIView):
+    """A resource of the attached tenant. A subclass says in `scopes` which scope of a key each method needs."""
+
+    scopes: ClassVar[dict[str, str]] = {}
+    authentication_classes: ClassVar[list[Any]] = [AttachedKey]
+    permission_classes: ClassVar[list[Any]] = [KeyScope]
+    parser_classes: ClassVar[list[Any]] = [StrictJSONParser]
+    renderer_classes: ClassVar[list[Any]] = [JSONRenderer]
+    # Without `options`, which would describe the view: it is refused with 405 like any method that is not there.
+    http_method_names: ClassVar[list[str]] = ["get", "head", "post", "put", "patch", "delete"]
+
+    @property
+    def tenant_id(self) -> UUID:
+        """The attached tenant."""
+        return require_attached()
