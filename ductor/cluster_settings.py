@@ -1,0 +1,44 @@
+"""django-q2's settings, as a function of the environment. Only the standard library: `settings.py` imports it.
+
+django-q2's own defaults redeliver for ever, acknowledge no failure and let a task run without a limit (`retry` 60,
+`max_attempts` 0, `timeout` none). Ductor's correctness rests on leases, not on these, but nothing is left to a default.
+"""
+
+import os
+from typing import Any
+
+STEP_TIMEOUT_SECONDS = 300
+STEP_GRACE_SECONDS = 10
+
+
+def q_cluster() -> dict[str, Any]:
+    """The dict for the setting `Q_CLUSTER`. Raises ValueError when a DUCTOR_* number is none or out of its range."""
+    return {
+        "name": "ductor",
+        "label": "django-q2",
+        "broker_class": "ductor.broker.Broker",
+        "cache": "default",
+        "workers": number_from("DUCTOR_WORKERS", default=2, least=1, most=256),
+        # django-q2's scheduler and result saving use tables that no worker role may touch.
+        "scheduler": False,
+        "save_limit": -1,
+        "max_attempts": 1,
+        "ack_failures": True,
+        "timeout": STEP_TIMEOUT_SECONDS + STEP_GRACE_SECONDS,
+        "retry": 2 * (STEP_TIMEOUT_SECONDS + STEP_GRACE_SECONDS),
+        # Below 0.5 django-q2's countdown steps over zero, and a hung worker would live for ever.
+        "guard_cycle": 0.5,
+        "recycle": number_from("DUCTOR_RECYCLE_TASKS", default=500_000, least=1, most=1_000_000_000),
+        # A daemonic process may have no children, and handlers may well want some.
+        "daemonize_workers": False,
+    }
+
+
+def number_from(variable: str, *, default: int, least: int, most: int) -> int:
+    """A whole number from the environment. Raises ValueError, naming the variable, when it is none or out of range."""
+    text = os.environ.get(variable, "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        raise ValueError(f"{variable} must be a whole number from {least} to {most}, not {text!r}")
+    return int(text)
