@@ -23,6 +23,7 @@ from workflows.heartbeats import EXIT_HUNG
 logger = logging.getLogger("ductor.cluster")
 
 KILL_MARGIN_SECONDS = 5.0
+JOIN_SECONDS = 2.0
 QUICK_SECONDS = 10.0
 CALM_SECONDS = 60.0
 MAX_DELAY_SECONDS = 15.0
@@ -80,8 +81,14 @@ class Sentinel(django_q.cluster.Sentinel):
         self.board.open(seat)
         place = Seat(number=seat, board=self.board, timer=Timer(), drain=self.stop_event, plan=self.plan)
         worker = WorkerHandle(place, self.pid)
-        with stop_signals_held():
-            worker.start()
+        try:
+            with stop_signals_held():
+                worker.start()
+        except OSError as failure:
+            # A host out of processes or memory is no reason to kill the workers that run.
+            logger.critical("no worker could be started: %s", failure)
+            self.vacate(seat, delay=self.crashes.next_delay(time.monotonic()) + 1.0)
+            return
         self.board.seat(seat, worker.pid or 0)
         self.pool.append(worker)
 
@@ -130,20 +137,24 @@ class Sentinel(django_q.cluster.Sentinel):
         return delay
 
     def reincarnate(self, worker: WorkerHandle, *, delay: float) -> None:
-        """Clear a dead worker's seat; the next one takes it after `delay` seconds."""
+        """Clear a dead worker's seat; the next one takes it after `delay` seconds, unless the cluster drains."""
         self.pool.remove(worker)
-        self.board.vacate(worker.seat.number)
-        self.board.reincarnated()
+        self.vacate(worker.seat.number, delay=delay)
+        if not self.stop_event.is_set():
+            self.board.reincarnated()
         if prometheus_multiprocess and os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
             prometheus_multiprocess.mark_process_dead(worker.pid)
-        self.vacant[worker.seat.number] = time.monotonic() + delay
-        worker.close()
+
+    def vacate(self, seat: int, *, delay: float) -> None:
+        self.board.vacate(seat)
+        self.vacant[seat] = time.monotonic() + delay
 
     def kill(self, *workers: WorkerHandle) -> None:
         for worker in workers:
             worker.kill()
         for worker in workers:
-            worker.join()
+            # A process stuck in the kernel ends when it gets out of there; the guard can't wait for that.
+            worker.join(JOIN_SECONDS)
 
     def stop(self) -> None:
         """Wait until the workers have drained. They end themselves after the grace; who does not is killed."""

@@ -5,6 +5,7 @@ it: when to stop, what to do when the database is away, when to make room for a 
 """
 
 import logging
+import math
 import multiprocessing
 import os
 import sys
@@ -29,6 +30,7 @@ from workflows.turns import WorkerState, release_held, run_turn
 logger = logging.getLogger("ductor.cluster")
 
 DUE_SOON_SECONDS = 60.0
+REST_SECONDS = 30.0
 LEAVE_SECONDS = 10.0
 
 
@@ -59,6 +61,7 @@ class WorkerProcess:
         self.parent_pid = parent_pid
         self.stop = Flag()
         self.tasks_done = 0
+        self.empty_turns = 0
         self.outage = Outage()
         self.state = WorkerState(
             name=worker_name(), queues=seat.plan.queues, deadline=self.deadline, draining=self.draining
@@ -75,13 +78,12 @@ class WorkerProcess:
         on_stop_signals(self.stop.set)
         threading.Thread(target=self.watch, name="drain-watcher", daemon=True).start()
         post_spawn.send(sender="django_q", proc_name=multiprocessing.current_process().name)
+        self.enter(Phase.WORKING)
         recycled = False
-        with self.state:
-            self.enter(Phase.WORKING)
-            while not (recycled or self.draining()):
-                recycled = not self.turn()
-            # A hung thread of a handler may hold a lock that the way out wants.
-            self.deadline(LEAVE_SECONDS)
+        while not (recycled or self.draining()):
+            recycled = not self.turn()
+        # A hung thread of a handler may hold a lock that the next two lines want.
+        self.deadline(LEAVE_SECONDS)
         connections.close_all()
         flush()
         if recycled:
@@ -93,19 +95,23 @@ class WorkerProcess:
         self.deadline(None)
         try:
             report = run_turn(worker=self.state)
-            if report.idle and not self.draining():
+            self.empty_turns = 0 if report.claimed else self.empty_turns + 1
+            if self.empty_turns and not (report.retire or self.draining()):
                 self.rest(report.next_due_at)
         except (DatabaseFailure, Unavailable) as failure:
             self.back_off(failure)
             return True
         self.outage.over()
-        self.tasks_done += report.started
-        return self.tasks_done < self.seat.plan.recycle_tasks and not rss_check()
+        self.tasks_done += report.claimed
+        return not (report.retire or self.tasks_done >= self.seat.plan.recycle_tasks or rss_check())
 
     def rest(self, next_due_at: datetime | None) -> None:
-        due_soon = next_due_at is not None and (next_due_at - datetime.now(UTC)).total_seconds() < DUE_SOON_SECONDS
-        self.enter(Phase.WORKING if due_soon else Phase.IDLE)
-        wakeup.rest(worker=self.state, next_due_at=next_due_at)
+        """Sleep until a turn becomes ready, until `next_due_at`, at most half a minute."""
+        # What is due and still not claimed is held back by a limit: looking again at once would only load the server.
+        floor = min(1.0, 0.01 * 2 ** min(self.empty_turns, 10))
+        due_in = math.inf if next_due_at is None else (next_due_at - datetime.now(UTC)).total_seconds()
+        self.enter(Phase.WORKING if due_in < DUE_SOON_SECONDS else Phase.IDLE)
+        wakeup.wait(worker=self.state, seconds=min(REST_SECONDS, max(floor, due_in)))
         self.enter(Phase.WORKING)
 
     def enter(self, phase: Phase) -> None:
