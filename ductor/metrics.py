@@ -31,10 +31,11 @@ class Measure(NamedTuple):
     queued: int
     waiting: int
     leased: int
-    oldest_queued_seconds: float | None
     completed: int
     failed: int
     cancelled: int
+    oldest_queued_seconds: float
+    faults: int
 
 
 class ClassCollector(Collector):
@@ -48,6 +49,7 @@ class ClassCollector(Collector):
         yield _gauge(
             "ductor_queue_age_seconds", "How long the oldest ready task has waited.", measures, "oldest_queued_seconds"
         )
+        yield _gauge("ductor_turns_stopped", "Tenants' turns stopped by a fault.", measures, "faults")
         outcomes = CounterMetricFamily("ductor_tasks_finished", "Tasks that ended.", labels=(*_LABELS, "outcome"))
         for measure in measures:
             for outcome in ("completed", "failed", "cancelled"):
@@ -59,7 +61,7 @@ class ClassCollector(Collector):
 def _gauge(name: str, text: str, measures: Sequence[Measure], attribute: str) -> GaugeMetricFamily:
     family = GaugeMetricFamily(name, text, labels=_LABELS)
     for measure in measures:
-        family.add_metric((measure.service_class, measure.queue), float(getattr(measure, attribute) or 0))
+        family.add_metric((measure.service_class, measure.queue), getattr(measure, attribute))
     return family
 
 

@@ -16,13 +16,14 @@ from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
+from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 
 from ductor import problems
 from tenants.api.errors import BodyTooLarge
 from tenants.api.parsing import MAX_BODY_BYTES
-from tenants.authentication import Authenticated, authenticate
-from tenants.errors import DuctorError, Forbidden, Unauthenticated
+from tenants.authentication import Authenticated, authenticate, host_allowed
+from tenants.errors import DuctorError, NotFound, Unauthenticated
 from tenants.identity import new_id
 from tenants.scope import attach
 
@@ -109,7 +110,7 @@ def _is_framework_page(response: HttpResponseBase) -> bool:
 
 
 class TenantMiddleware:
-    """Attaches the tenant of the presented API key; nothing but the key says who the tenant is.
+    """Attaches the tenant of the presented API key; the host can only refuse it, where it is another tenant's domain.
 
     Not used on the operator surface, which knows no tenants' keys.
     """
@@ -127,7 +128,7 @@ class TenantMiddleware:
         except (DuctorError, DatabaseError, InterfaceError) as error:
             return problems.response_of(error)
         request.authenticated = found  # type: ignore[attr-defined]
-        with attach(found.tenant_id):
+        with attach(found.tenant_id), structlog.contextvars.bound_contextvars(service_class=found.service_class):
             response = self.get_response(request)
         if response.streaming:
             _keep_attached(response, found.tenant_id)
@@ -140,8 +141,8 @@ class TenantMiddleware:
         found = authenticate(credential[1])
         if found is None:
             raise Unauthenticated
-        if found.status != "active":
-            raise Forbidden("This tenant is not active.")
+        if not host_allowed(tenant_id=found.tenant_id, host=split_domain_port(request.get_host())[0]):
+            raise NotFound
         return found
 
 

@@ -78,7 +78,7 @@ class ListRequest:
     state: State | None
     workflow: str | None
     key: str | None
-    after: tuple[datetime, UUID] | None
+    before: UUID | None
     limit: int
 
 
@@ -129,7 +129,7 @@ def read_list(query: QueryDict, tenant_id: UUID) -> ListRequest:
         state=_state(given["state"]) if "state" in given else None,
         workflow=_short(given, "workflow"),
         key=_short(given, "key"),
-        after=None if cursor is None else read_cursor(cursor, tenant_id=tenant_id, listing=TASK_LISTING),
+        before=None if cursor is None else read_cursor(cursor, tenant_id=tenant_id, listing=TASK_LISTING),
         limit=bounded_integer(given.get("limit", str(DEFAULT_PAGE)), "limit", 1, MAX_PAGE),
     )
 

@@ -30,15 +30,13 @@ class TaskList(TenantResource):
             state=wanted.state,
             workflow=wanted.workflow,
             key=wanted.key,
-            after=wanted.after,
+            before=wanted.before,
             limit=wanted.limit + 1,
         )
         page, has_more = tasks[: wanted.limit], len(tasks) > wanted.limit
         cursor = None
         if has_more:
-            cursor = write_cursor(
-                tenant_id=self.tenant_id, listing=parsing.TASK_LISTING, at=page[-1].created_at, row_id=page[-1].id
-            )
+            cursor = write_cursor(tenant_id=self.tenant_id, listing=parsing.TASK_LISTING, row_id=page[-1].id)
         data = [serializers.task_summary(task) for task in page]
         return Response({"data": data, "next_cursor": cursor, "has_more": has_more})
 

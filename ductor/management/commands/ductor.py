@@ -1,0 +1,48 @@
+"""`manage.py ductor …`: the operator's command."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.db import DatabaseError, InterfaceError
+from django_typer.management import TyperCommand
+
+from ductor.commands import doctor, initdb, keys, queues, screen, tasks
+from ductor.commands import tenants as tenant_commands
+from tenants.errors import DuctorError
+from tenants.store import translate
+
+
+class Command(TyperCommand, name="ductor", help="Operate Ductor: tenants, keys, tasks, queues, health."):
+    """Assembles the groups and gives every failure its one line and its exit code."""
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        """Turn typed errors and wrong usage into an exit code; all else is django-typer's."""
+        code = self._reported(error)
+        if code is None:
+            return super().__exit__(kind, error, trace)
+        super().__exit__(None, None, None)
+        if getattr(self, "_called_from_command_line", False):
+            sys.exit(code)
+        raise CommandError(str(error), returncode=code) from error
+
+    def _reported(self, error: Any) -> int | None:
+        if isinstance(error, DatabaseError | InterfaceError):
+            error = translate(error) or error
+        if isinstance(error, DuctorError):
+            screen.write_error(error)
+            return screen.exit_code(error)
+        # typer keeps its parser private; a usage error is what formats its own message and ends with 2.
+        if getattr(error, "exit_code", None) == screen.EXIT_USAGE and hasattr(error, "format_message"):
+            where = error.ctx.command_path if error.ctx else "manage.py ductor"
+            screen.write_error_line(f"{error.format_message()} See `{where} --help`.")
+            return screen.EXIT_USAGE
+        return None
+
+
+Command.typer_app.add_typer(tenant_commands.app, name="tenants")
+Command.typer_app.add_typer(keys.app, name="keys")
+Command.typer_app.add_typer(tasks.app, name="tasks")
+Command.typer_app.add_typer(queues.app, name="queues")
+Command.typer_app.command("doctor")(doctor.doctor)
+Command.typer_app.command("init-db")(initdb.init_db)
