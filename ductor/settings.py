@@ -1,0 +1,97 @@
+"""Settings of every Ductor process.
+
+One module for all of them: what differs between the tenant surface, the operator surface, a cluster and a command
+follows from `DUCTOR_ROLE` (web, operator, worker, owner), which also names the database role. All else comes from
+environment variables `DUCTOR_*`, `DATABASE_URL` and `DATABASE_DIRECT_URL`.
+"""
+
+from pathlib import Path
+
+import environ
+
+from ductor.cluster_settings import q_cluster
+from ductor.databases import connection_settings, secret_key
+from ductor.logging import logging_settings
+
+env = environ.Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DUCTOR_ROLE = env.str("DUCTOR_ROLE", "operator")
+DUCTOR_APPS = env.list("DUCTOR_APPS", default=[])
+DUCTOR_QUEUES = env.list("DUCTOR_QUEUES", default=["default"])
+DUCTOR_METRICS_TOKEN = env.str("DUCTOR_METRICS_TOKEN", "")
+DUCTOR_LEASE_SECONDS = env.float("DUCTOR_LEASE_SECONDS", 60.0)
+DUCTOR_HEARTBEAT_SECONDS = env.float("DUCTOR_HEARTBEAT_SECONDS", 15.0)
+DUCTOR_BATCH = env.int("DUCTOR_BATCH", 100)
+DUCTOR_DIRECT_URL = env.str("DATABASE_DIRECT_URL", "")
+
+DEBUG = False
+SECRET_KEY = secret_key(DUCTOR_ROLE)
+ALLOWED_HOSTS = env.list("DUCTOR_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", ".localhost"])
+USE_X_FORWARDED_HOST = False
+SECURE_CONTENT_TYPE_NOSNIFF = True
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+
+SHARED_APPS = [
+    "ductor",
+    "tenants",
+    "workflows",
+    "ledger",
+    "retention",
+    "django_tenants",
+    "django_q",
+    "django_prometheus",
+    "django_typer",
+    "rest_framework",
+    "django.contrib.contenttypes",
+    *DUCTOR_APPS,
+]
+# django-tenants asks for at least one app here; this one has no models, so no tenant gets a schema.
+TENANT_APPS = ["tenants.schemas"]
+INSTALLED_APPS = [*SHARED_APPS, *TENANT_APPS]
+
+TENANT_MODEL = "tenants.Tenant"
+TENANT_DOMAIN_MODEL = "tenants.Domain"
+ORIGINAL_BACKEND = "django_prometheus.db.backends.postgresql"
+DATABASE_ROUTERS = ["django_tenants.routers.TenantSyncRouter"]
+DATABASES = {"default": {"ENGINE": "tenants.db", "ROLE": DUCTOR_ROLE, **connection_settings(DUCTOR_ROLE)}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "tenants_cache",
+        "KEY_FUNCTION": "tenants.cache.key_function",
+    }
+}
+
+ROOT_URLCONF = "ductor.urls_operator" if DUCTOR_ROLE == "operator" else "ductor.urls"
+ASGI_APPLICATION = "ductor.asgi.application"
+MIDDLEWARE = [
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "ductor.middleware.RequestMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "ductor.middleware.TenantMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
+]
+APPEND_SLASH = False
+TEMPLATES = [
+    {"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [BASE_DIR / "templates"], "OPTIONS": {}}
+]
+PROMETHEUS_EXPORT_MIGRATIONS = False
+
+REST_FRAMEWORK = {
+    "EXCEPTION_HANDLER": "ductor.problems.exception_handler",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["tenants.api.parsing.StrictJSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": ["tenants.api.permissions.DenyByDefault"],
+    "UNAUTHENTICATED_USER": None,
+    "UNAUTHENTICATED_TOKEN": None,
+}
+
+Q_CLUSTER = q_cluster()
+LOGGING = logging_settings(DUCTOR_ROLE)
+USE_TZ = True
+TIME_ZONE = "UTC"

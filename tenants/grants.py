@@ -1,0 +1,39 @@
+"""What each role may do with the tables and functions of this app. What is not listed is not granted."""
+
+from tenants.db.roles import ENGINE, OPERATOR, WEB, WORKER
+
+_EVERY = "select, insert, update, delete"
+
+TABLES: dict[str, dict[str, str]] = {
+    "tenants_tenant": {ENGINE: "select", OPERATOR: "select"},
+    "tenants_domain": {ENGINE: "select", OPERATOR: "select"},
+    "tenants_policy": {ENGINE: "select, insert, update", WEB: "select", OPERATOR: "select"},
+    "tenants_load": {ENGINE: _EVERY, WEB: "select", WORKER: "select", OPERATOR: "select"},
+    "tenants_turn": {ENGINE: _EVERY, OPERATOR: "select"},
+    "tenants_apikey": {ENGINE: "select", OPERATOR: "select, insert, update"},
+    "tenants_act": {WEB: "select, insert", WORKER: "insert", OPERATOR: "select, insert"},
+    "tenants_queue": {ENGINE: "select", WEB: "select", WORKER: "select", OPERATOR: "select"},
+    "tenants_listener": {ENGINE: "select", WORKER: _EVERY, OPERATOR: "select"},
+    "tenants_cache": {WEB: _EVERY, WORKER: _EVERY, OPERATOR: _EVERY},
+    "django_migrations": {WEB: "select", WORKER: "select", OPERATOR: "select"},
+    "django_content_type": {WEB: "select", WORKER: "select", OPERATOR: "select"},
+}
+
+FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "ductor_now": (WEB, WORKER, OPERATOR),
+    "tenants_raise": (WEB, WORKER, OPERATOR),
+    "tenants_require_scope": (WEB, WORKER, OPERATOR),
+    "tenants_refuse_change": (WEB, WORKER, OPERATOR),
+    "tenants_set_policy": (OPERATOR,),
+    "tenants_set_freeze": (OPERATOR,),
+    "tenants_find_api_key": (WEB,),
+    "tenants_check_domain": (WEB,),
+    "tenants_turn_blocked": (),
+    "tenants_queue_clock": (OPERATOR,),
+    "tenants_move_work": (),
+    "tenants_wake": (),
+}
+
+ENGINE_FUNCTIONS = frozenset(
+    {"tenants_set_policy", "tenants_set_freeze", "tenants_find_api_key", "tenants_check_domain"},
+)

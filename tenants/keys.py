@@ -1,0 +1,82 @@
+"""API keys: made, shown once, hashed at rest, revoked at once on every process (nothing caches them)."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+from rest_framework_api_key.crypto import KeyGenerator
+
+from tenants.audit import record
+from tenants.errors import IdentityInvalid, KeyNotFound
+from tenants.identity import new_id, parse_name
+from tenants.principals import SCOPES, Principal
+from tenants.queries import ApiKeyView, as_key
+from tenants.scope import scope_of
+from tenants.store import query
+
+# 8 characters of prefix to tell keys apart, 40 of [A-Za-z0-9] (238 bits) that nobody can guess.
+generator = KeyGenerator(prefix_length=8, secret_key_length=40)
+
+_COLUMNS = "id, prefix, name, scopes, created_at, expires_at, revoked_at"
+
+
+def create_api_key(
+    *, tenant_id: UUID, name: str, scopes: Iterable[str], expires_at: datetime | None = None, principal: Principal
+) -> tuple[ApiKeyView, str]:
+    """Make a key; the second value is its plain text, which is never stored and can't be shown again.
+
+    Raises:
+        IdentityInvalid: the name breaks its rule, a scope is unknown, or there is none.
+    """
+    parse_name(name, "key's name")
+    wanted = sorted(set(scopes))
+    unknown = [scope for scope in wanted if scope not in SCOPES]
+    if unknown or not wanted:
+        raise IdentityInvalid(f"A key has one or more of the scopes {', '.join(sorted(SCOPES))}; got {unknown}.")
+    plaintext, prefix, hashed = generator.generate()
+    key_id = new_id()
+    with scope_of(tenant_id):
+        rows = query(
+            "insert into tenants_apikey"
+            " (tenant_id, id, name, prefix, hashed_key, scopes, created_at, created_by, expires_at)"
+            f" values (%s, %s, %s, %s, %s, %s, ductor_now(), %s, %s) returning {_COLUMNS}",
+            [tenant_id, key_id, name, prefix, hashed, wanted, Jsonb(principal.as_json()), expires_at],
+        )
+        record(
+            tenant_id=tenant_id,
+            principal=principal,
+            act="key.create",
+            target_kind="key",
+            target_id=str(key_id),
+            after={"name": name, "prefix": prefix, "scopes": wanted},
+        )
+    return as_key(rows[0]), plaintext
+
+
+def revoke_api_key(*, tenant_id: UUID, key_id: UUID, principal: Principal, reason: str = "") -> ApiKeyView:
+    """Revoke a key; revoking it again changes nothing.
+
+    Raises:
+        KeyNotFound: the tenant has no such key.
+    """
+    with scope_of(tenant_id):
+        rows = query(
+            "update tenants_apikey set revoked_at = ductor_now()"
+            f" where tenant_id = %s and id = %s and revoked_at is null returning {_COLUMNS}",
+            [tenant_id, key_id],
+        )
+        if rows:
+            record(
+                tenant_id=tenant_id,
+                principal=principal,
+                act="key.revoke",
+                target_kind="key",
+                target_id=str(key_id),
+                reason=reason,
+            )
+        else:
+            rows = query(f"select {_COLUMNS} from tenants_apikey where tenant_id = %s and id = %s", [tenant_id, key_id])
+    if not rows:
+        raise KeyNotFound
+    return as_key(rows[0])

@@ -1,0 +1,39 @@
+from django.db import migrations
+
+from tenants.db.operations import Immutable, SqlFunction, TenantTable
+
+# One row a tenant, or one a (tenant, queue), rewritten with every batch: room for HOT updates and early vacuum.
+HOT = "fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000"
+
+
+class Migration(migrations.Migration):
+    dependencies = [("tenants", "0001_initial")]
+
+    operations = [
+        SqlFunction("refuse_change", 1),
+        TenantTable("Policy", key=()),
+        TenantTable("Load", key=(), storage=HOT),
+        TenantTable(
+            "Turn",
+            key=("queue",),
+            indexes=[
+                ("order", "queue, below_floor desc, key, next_due_at, tenant_id", "blocked = 0"),
+                ("wake", "queue, wake_at", "wake_at is not null"),
+            ],
+            storage=HOT,
+        ),
+        TenantTable("ApiKey", indexes=[("prefix", "prefix", "")]),
+        TenantTable("Act", linked=False),
+        Immutable("Act"),
+        migrations.RunSQL(
+            "create table tenants_cache (cache_key varchar(255) primary key, value text not null,"
+            " expires timestamptz not null); create index tenants_cache_expires on tenants_cache (expires)",
+            "drop table tenants_cache",
+        ),
+        migrations.RunSQL(
+            "create type tenants_move as (tenant_id uuid, queue text, queued int, waiting int, leased int,"
+            " admitted int, completed int, failed int, cancelled int, key bigint, expected_us bigint,"
+            " next_due_at timestamptz, wake_at timestamptz)",
+            "drop type tenants_move",
+        ),
+    ]

@@ -1,0 +1,111 @@
+"""What operators set for a tenant: limits, weight, freezes."""
+
+from uuid import UUID
+
+from tenants.audit import record
+from tenants.errors import LimitInvalid, PolicyMissing
+from tenants.principals import Principal
+from tenants.queries import PolicyView, get_policy
+from tenants.scope import scope_of
+from tenants.store import call
+
+MAXIMA = {"max_outstanding": 100_000_000, "max_leases": 100_000, "weight": 1_000, "guaranteed_leases": 100_000}
+DEFAULT_MAX_OUTSTANDING = 1_000
+DEFAULT_MAX_LEASES = 20
+
+FREEZES = {"admission": 1, "claims": 2, "timers": 4, "signals": 8}
+
+
+def set_tenant_policy(
+    *,
+    tenant_id: UUID,
+    max_outstanding: int,
+    max_leases: int,
+    weight: int = 1,
+    guaranteed_leases: int = 0,
+    principal: Principal,
+    reason: str = "",
+) -> PolicyView:
+    """Set a tenant's limits: non-terminal tasks, concurrent leases, its weight and its guaranteed leases.
+
+    Lowering a limit below present use kills nothing: running leases stay, new ones are refused until below.
+
+    Raises:
+        LimitInvalid: a number is out of its bounds, or more leases are guaranteed than allowed.
+        TenantNotFound: there is no such tenant.
+    """
+    wanted = {
+        "max_outstanding": max_outstanding,
+        "max_leases": max_leases,
+        "weight": weight,
+        "guaranteed_leases": guaranteed_leases,
+    }
+    for name, value in wanted.items():
+        least = 0 if name == "guaranteed_leases" else 1
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAXIMA[name]:
+            raise LimitInvalid(
+                f"{name} takes {least} to {MAXIMA[name]}, got {value!r}.",
+                limit=name,
+                minimum=least,
+                maximum=MAXIMA[name],
+            )
+    if guaranteed_leases > max_leases:
+        raise LimitInvalid(
+            f"guaranteed_leases ({guaranteed_leases}) can't exceed max_leases ({max_leases}).",
+            limit="guaranteed_leases",
+            maximum=max_leases,
+        )
+    with scope_of(tenant_id):
+        before = _policy_or_none(tenant_id)
+        call("tenants_set_policy", tenant_id, max_outstanding, max_leases, weight, guaranteed_leases)
+        record(
+            tenant_id=tenant_id,
+            principal=principal,
+            act="policy.set",
+            target_kind="policy",
+            target_id=str(tenant_id),
+            reason=reason,
+            before=before and {name: getattr(before, name) for name in wanted},
+            after=wanted,
+        )
+        return get_policy(tenant_id=tenant_id)
+
+
+def set_freeze(
+    *, tenant_id: UUID, freeze: frozenset[str] | set[str], principal: Principal, reason: str = ""
+) -> PolicyView:
+    """Freeze exactly these of a tenant's doings: admission, claims, timers, signals; an empty set lifts all.
+
+    Raises:
+        LimitInvalid: an unknown name.
+        PolicyMissing: the tenant has no policy.
+    """
+    unknown = set(freeze) - set(FREEZES)
+    if unknown:
+        raise LimitInvalid(f"What can be frozen is {', '.join(FREEZES)}; got {', '.join(sorted(unknown))}.")
+    mask = sum(FREEZES[name] for name in freeze)
+    with scope_of(tenant_id):
+        ((before,),) = call("tenants_set_freeze", tenant_id, mask)
+        record(
+            tenant_id=tenant_id,
+            principal=principal,
+            act="tenant.freeze",
+            target_kind="tenant",
+            target_id=str(tenant_id),
+            reason=reason,
+            before={"frozen": frozen_names(before)},
+            after={"frozen": frozen_names(mask)},
+        )
+        return get_policy(tenant_id=tenant_id)
+
+
+def frozen_names(mask: int) -> list[str]:
+    """Return the names in a freeze mask."""
+    return [name for name, bit in FREEZES.items() if mask & bit]
+
+
+def _policy_or_none(tenant_id: UUID) -> PolicyView | None:
+    try:
+        return get_policy(tenant_id=tenant_id)
+    except PolicyMissing:
+        return None

@@ -1,0 +1,50 @@
+"""Making tenants: an act of the owner's process, not of the web (DESIGN section 6, Roles)."""
+
+from django.db import transaction
+
+from tenants.audit import record
+from tenants.errors import IdentityInvalid, SlugTaken
+from tenants.identity import new_id, parse_slug
+from tenants.models import ServiceClass
+from tenants.principals import Principal
+from tenants.queries import TenantView, get_tenant
+from tenants.scope import scope_of
+from tenants.store import query
+
+MAX_NAME = 200
+
+
+def create_tenant(
+    *, slug: str, name: str = "", service_class: str = ServiceClass.STANDARD.value, principal: Principal
+) -> TenantView:
+    """Make a tenant. It admits nothing until an operator sets its policy.
+
+    Raises:
+        IdentityInvalid: the slug, the display name or the service class breaks its rule.
+        SlugTaken: a tenant has, or had, this slug.
+    """
+    parse_slug(slug)
+    if service_class not in ServiceClass.values or service_class == ServiceClass.SYSTEM:
+        known = ", ".join(value for value in ServiceClass.values if value != ServiceClass.SYSTEM)
+        raise IdentityInvalid(f"A service class is one of {known}; got {service_class!r}.", seen=service_class[:64])
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise IdentityInvalid(f"A display name is at most {MAX_NAME} printable characters.", seen=name[:64])
+    tenant_id = new_id()
+    with transaction.atomic():
+        made = query(
+            "insert into tenants_tenant (id, slug, schema_name, name, status, service_class, created_at)"
+            " values (%s, %s, %s, %s, 'active', %s, ductor_now()) on conflict do nothing returning id",
+            [tenant_id, slug, slug.replace("-", "_"), name, service_class],
+        )
+        if not made:
+            raise SlugTaken(f"The slug {slug!r} is taken or was used before; choose another one.", slug=slug)
+        with scope_of(tenant_id):
+            record(
+                tenant_id=tenant_id,
+                principal=principal,
+                act="tenant.create",
+                target_kind="tenant",
+                target_id=str(tenant_id),
+                after={"slug": slug, "name": name, "service_class": service_class},
+            )
+    return get_tenant(slug=slug)

@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class SchemasConfig(AppConfig):
+    """See the package docstring."""
+
+    name = "tenants.schemas"
+    label = "tenant_schemas"

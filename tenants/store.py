@@ -1,0 +1,58 @@
+"""The one place where Python calls SQL functions and where SQLSTATE becomes a typed error."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+
+from tenants.errors import DuctorError, Unavailable, by_sqlstate
+
+_READ_ONLY = "25006"
+_LOST = ("08", "57P", "53")
+
+
+def call(function: str, *args: Any) -> list[tuple[Any, ...]]:
+    """Call the SQL function `function` with positional arguments and return its rows.
+
+    Raises:
+        DuctorError: the function refused with a registered SQLSTATE.
+        Unavailable: the database can't be reached or is read-only.
+    """
+    placeholders = ", ".join(["%s"] * len(args))
+    return query(f"select * from {function}({placeholders})", args)
+
+
+def query(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Run one statement and return its rows; errors as in `call`."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            return cursor.fetchall() if cursor.description else []
+    except (DatabaseError, InterfaceError) as error:
+        typed = translate(error)
+        if typed is None:
+            raise
+        raise typed from error
+
+
+def translate(error: BaseException) -> DuctorError | None:
+    """Return the typed error that a database error stands for, or None where it stands for none of ours."""
+    cause = error if isinstance(error, psycopg.Error) else error.__cause__
+    sqlstate = getattr(cause, "sqlstate", None)
+    leaf = by_sqlstate(sqlstate)
+    if leaf is not None and isinstance(cause, psycopg.Error):
+        return _from_diagnostics(leaf, cause)
+    unreachable = isinstance(error, OperationalError | InterfaceError) and sqlstate is None
+    if unreachable or sqlstate == _READ_ONLY or (sqlstate or "").startswith(_LOST):
+        return Unavailable(retry_after=2.0)
+    return None
+
+
+def _from_diagnostics(leaf: type[DuctorError], cause: psycopg.Error) -> DuctorError:
+    detail = cause.diag.message_detail
+    fields: dict[str, Any] = json.loads(detail) if detail else {}
+    retry_after = fields.pop("retry_after", None)
+    message = cause.diag.message_primary or ""
+    return leaf(message, retry_after=retry_after, **fields)

@@ -1,0 +1,90 @@
+"""Connections of the suite: other roles, the owner's clean-up, and a record of statements that forget the tenant."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from django.db import connections
+from django.db.backends.signals import connection_created
+
+from ductor.databases import connection_settings, psycopg_parameters
+from tenants.db.base import DatabaseWrapper
+from tenants.db.guard import names_tenant_table
+
+_unnamed: list[str] = []
+_touched = False
+_owner: psycopg.Connection[Any] | None = None
+
+CLEAN = """
+truncate workflows_task, workflows_taskkey, workflows_step, workflows_partition, workflows_admission,
+  workflows_definition, tenants_turn, tenants_apikey, tenants_act, tenants_listener, tenants_cache, tenants_domain;
+delete from tenants_policy where tenant_id <> '00000000-0000-7000-8000-000000000000';
+delete from tenants_load where tenant_id <> '00000000-0000-7000-8000-000000000000';
+delete from tenants_tenant where id <> '00000000-0000-7000-8000-000000000000';
+update tenants_load set outstanding = 0, leased = 0, frozen = 0;
+select setval(format('%I', 'tenants_clock_' || name)::regclass, 1, false) from tenants_queue;
+"""
+
+
+def watch(execute: Any, sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    """Note each statement that goes to a tenant table without naming `tenant_id`."""
+    global _touched
+    _touched = True
+    text = str(sql)
+    if names_tenant_table(text) and "tenant_id" not in text:
+        _unnamed.append(text)
+    return execute(sql, params, many, context)
+
+
+def _watch_new(connection: Any, **_: Any) -> None:
+    if connection.settings_dict.get("ROLE") not in ("owner", "operator") and watch not in connection.execute_wrappers:
+        connection.execute_wrappers.append(watch)
+
+
+connection_created.connect(_watch_new, dispatch_uid="tests-watch")
+
+
+def begin_test() -> None:
+    """Forget what earlier tests sent."""
+    global _touched
+    _touched = False
+    _unnamed.clear()
+
+
+def end_test() -> list[str]:
+    """Empty the tables if the test touched the database; returns the statements that forgot the tenant."""
+    if _touched:
+        connections["default"].close()
+        owner().execute(CLEAN)
+    return list(_unnamed)
+
+
+def owner() -> "psycopg.Connection[Any]":
+    """Return the owner's own connection, in autocommit: for clean-up, the clock and looks behind the curtain."""
+    global _owner
+    if _owner is None or _owner.closed:
+        _owner = psycopg.connect(**psycopg_parameters(connection_settings("owner")), autocommit=True)
+    return _owner
+
+
+def touch() -> None:
+    """Say that this test changed the database by other means than Django's connections of this process."""
+    global _touched
+    _touched = True
+
+
+@contextmanager
+def as_role(role: str) -> Iterator[None]:
+    """Run the block's verbs as another role (web, worker, operator, owner) on a connection of its own."""
+    touch()
+    before = connections["default"]
+    settings = {**before.settings_dict, "ROLE": role, **connection_settings(role)}
+    settings["OPTIONS"] = {key: value for key, value in settings["OPTIONS"].items() if key != "pool"}
+    wrapper = DatabaseWrapper(settings, "default")
+    connections["default"] = wrapper
+    try:
+        yield
+    finally:
+        wrapper.close()
+        connections["default"] = before

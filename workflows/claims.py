@@ -1,0 +1,259 @@
+"""Claims: taking work under a lease, keeping it, and giving it back (DESIGN D5, D6).
+
+A claim is a value: whoever writes under ownership hands it over, and the SQL compares tenant, task, worker, token and
+lease in the statement that writes. What no longer holds is listed as stale and nothing of it was written.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
+
+from tenants.store import call
+from workflows.errors import BatchOutOfBounds
+
+MAX_CLAIM = 500
+MAX_BATCH = 1000
+Beat = Literal["extended", "skipped", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Ownership of one task: by whom, and the fencing token it was taken with."""
+
+    tenant_id: UUID
+    task_id: UUID
+    worker: str
+    token: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the claim as the SQL verbs take it."""
+        return {"tenant_id": str(self.tenant_id), "task_id": str(self.task_id), "token": self.token}
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedTask:
+    """A leased task as its worker needs it."""
+
+    claim: Claim
+    workflow: str
+    version: int
+    queue: str
+    key: str | None
+    input: Any
+    attempt: int
+    failures: int
+    max_failures: int
+    alone: bool
+    lease_expires_at: datetime
+    created_at: datetime
+    due_at: datetime
+    progress: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The answer of a claim; where it is empty, `next_due_at` is when something may become due."""
+
+    tasks: list[ClaimedTask]
+    next_due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One node's execution, to be recorded under its task's claim."""
+
+    claim: Claim
+    name: str
+    attempt: int
+    state: Literal["completed", "failed"]
+    output: Any
+    error: dict[str, Any] | None
+    started_at: datetime
+    finished_at: datetime
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record as the SQL verbs take it."""
+        return {
+            "name": self.name,
+            "attempt": self.attempt,
+            "state": self.state,
+            "output": self.output,
+            "error": self.error,
+            "started_at": self.started_at.isoformat(),
+            "finished_at": self.finished_at.isoformat(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a tick ended. `failure` says that it counts against `max_failures`; `used_seconds` is what it is charged."""
+
+    claim: Claim
+    kind: Literal["completed", "retry", "failed"]
+    output: Any = None
+    error: dict[str, Any] | None = None
+    delay_seconds: float = 0
+    failure: bool = False
+    used_seconds: float = 0
+    steps: tuple[StepRecord, ...] = ()
+    progress: Any = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the outcome as the SQL verb takes it."""
+        return {
+            **self.claim.as_json(),
+            "kind": self.kind,
+            "output": self.output,
+            "error": self.error,
+            "delay_seconds": self.delay_seconds,
+            "failure": self.failure,
+            "used_us": int(self.used_seconds * 1_000_000),
+            "progress": self.progress,
+            "steps": [step.as_json() for step in self.steps],
+        }
+
+
+def take(*, worker: str, queue: str, limit: int, per_tenant: int = 10, lease_seconds: float = 60.0) -> Taken:
+    """Claim up to `limit` (1 to 500) tasks of one queue in tenant-fair order, each leased for `lease_seconds`.
+
+    A tenant gives at most `per_tenant` (1 to 50) of them while others have work. Promotes what became due and takes
+    back expired leases on the way. A batch that raises is repeated tenant by tenant, and a tenant that raises alone is
+    marked (turn bit `fault`), so that one bad row stops nobody else.
+
+    Raises:
+        BatchOutOfBounds: `limit` or `per_tenant` is out of its bounds.
+        Unavailable: the database can't be reached.
+    """
+    try:
+        rows = _claim(worker, queue, limit, per_tenant, lease_seconds, None)
+    except DatabaseError:
+        from workflows.faults import claim_around_faults
+
+        rows = claim_around_faults(queue, lambda only: _claim(worker, queue, limit, per_tenant, lease_seconds, only))
+    if rows:
+        return Taken([_claimed(row, worker, queue) for row in rows])
+    ((next_due_at,),) = call("workflows_next_due", queue)
+    return Taken([], next_due_at)
+
+
+def _claim(
+    worker: str, queue: str, limit: int, per_tenant: int, lease_seconds: float, only: list[UUID] | None
+) -> list[tuple[Any, ...]]:
+    return call("workflows_claim_tasks", worker, queue, limit, per_tenant, lease_seconds, only)
+
+
+def _claimed(row: tuple[Any, ...], worker: str, queue: str) -> ClaimedTask:
+    tenant_id, task_id, token, workflow, version, key, payload, *rest, progress = row
+    return ClaimedTask(
+        Claim(tenant_id, task_id, worker, token), workflow, version, queue, key, _loaded(payload), *rest, _loaded(progress)
+    )
+
+
+def _loaded(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str | bytes) else value
+
+
+def release(*, claims: Sequence[Claim], delay_seconds: float = 0, reason: str = "") -> set[Claim]:
+    """Give tasks back that were not started, at no cost and with the attempt given back; returns the stale claims.
+
+    Raises:
+        BatchOutOfBounds: not 1 to 1,000 claims, or claims of several workers.
+    """
+    worker = _one_worker(claims)
+    rows = call("workflows_release_tasks", worker, _json(claims), delay_seconds, reason)
+    return _matching(claims, rows)
+
+
+def heartbeat(
+    *, claims: Sequence[Claim], lease_seconds: float = 60.0, progress: Mapping[Claim, Any] | None = None
+) -> dict[Claim, Beat]:
+    """Extend leases (never shortening one) and store progress; says for each claim how it went.
+
+    `skipped` means that the row was locked just then: beat again. Only `lost` is stale.
+
+    Raises:
+        BatchOutOfBounds: not 1 to 1,000 claims, or claims of several workers.
+    """
+    worker = _one_worker(claims)
+    known = progress or {}
+    beats = json.dumps([{**claim.as_json(), "progress": known.get(claim)} for claim in claims])
+    rows = call("workflows_heartbeat_tasks", worker, beats, lease_seconds)
+    results: dict[tuple[UUID, UUID], Beat] = {(tenant_id, task_id): result for tenant_id, task_id, result in rows}
+    return {claim: results[claim.tenant_id, claim.task_id] for claim in claims}
+
+
+def record_steps(*, records: Sequence[StepRecord], with_load: bool = False) -> set[Claim]:
+    """Record steps of tasks that stay leased; returns the claims that were lost, of which nothing was written.
+
+    `with_load` is for a step whose record shares a transaction with other rows of the tenant: it takes the tenant's
+    load row first, as the lock order asks.
+
+    Raises:
+        BatchOutOfBounds: the records are of none or more than 1,000 tasks, or of several workers.
+    """
+    by_claim: dict[Claim, list[dict[str, Any]]] = {}
+    for record in records:
+        by_claim.setdefault(record.claim, []).append(record.as_json())
+    claims = list(by_claim)
+    worker = _one_worker(claims)
+    documents = json.dumps([{**claim.as_json(), "steps": steps} for claim, steps in by_claim.items()])
+    return _matching(claims, call("workflows_record_steps", worker, documents, with_load))
+
+
+def finish(*, outcomes: Sequence[Outcome]) -> set[Claim]:
+    """End ticks in one transaction; returns the stale claims, whose late outcome is harmless and not written.
+
+    Tenants that somebody else holds just then are tried again one by one, waiting. A batch that raises is repeated
+    tenant by tenant, so that one tenant's bad row loses nobody else's outcome.
+
+    Raises:
+        BatchOutOfBounds: not 1 to 1,000 outcomes, or outcomes of several workers.
+        Unavailable: the database can't be reached, or the commit's outcome is unknown; the leases settle it.
+    """
+    claims = [outcome.claim for outcome in outcomes]
+    worker = _one_worker(claims)
+    try:
+        stale, skipped = _finish(worker, outcomes, wait=False)
+    except DatabaseError:
+        if len({claim.tenant_id for claim in claims}) == 1:
+            raise
+        stale, skipped = set(), list(outcomes)
+    from workflows.faults import finish_by_tenant
+
+    return stale | finish_by_tenant(skipped, lambda part: _finish(worker, part, wait=True)[0])
+
+
+def _finish(worker: str, outcomes: Sequence[Outcome], *, wait: bool) -> tuple[set[Claim], list[Outcome]]:
+    documents = json.dumps([outcome.as_json() for outcome in outcomes])
+    with transaction.atomic():
+        rows = call("workflows_finish_tasks", worker, documents, wait)
+    results = {(tenant_id, task_id): result for tenant_id, task_id, result in rows}
+    by_result: dict[str, list[Outcome]] = {"stale": [], "skipped": [], "finished": []}
+    for outcome in outcomes:
+        by_result[results[outcome.claim.tenant_id, outcome.claim.task_id]].append(outcome)
+    return {outcome.claim for outcome in by_result["stale"]}, by_result["skipped"]
+
+
+def _one_worker(claims: Sequence[Claim]) -> str:
+    if not 1 <= len(claims) <= MAX_BATCH:
+        raise BatchOutOfBounds(
+            f"A batch holds 1 to {MAX_BATCH} claims, got {len(claims)}.", minimum=1, maximum=MAX_BATCH, seen=len(claims)
+        )
+    workers = {claim.worker for claim in claims}
+    if len(workers) != 1:
+        raise BatchOutOfBounds("A batch holds the claims of one worker only.")
+    return workers.pop()
+
+
+def _json(claims: Iterable[Claim]) -> str:
+    return json.dumps([claim.as_json() for claim in claims])
+
+
+def _matching(claims: Iterable[Claim], rows: list[tuple[Any, ...]]) -> set[Claim]:
+    pairs = {(tenant_id, task_id) for tenant_id, task_id in rows}
+    return {claim for claim in claims if (claim.tenant_id, claim.task_id) in pairs}

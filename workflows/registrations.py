@@ -1,0 +1,50 @@
+"""Stored definitions: a workflow gets a row per tenant at its first start there, and never changes under its version."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from tenants.identity import new_id
+from tenants.scope import scope_of
+from tenants.store import query
+from workflows.errors import DefinitionChanged
+
+
+def ensure_definition(
+    *,
+    tenant_id: UUID,
+    name: str,
+    version: int,
+    checksum: str,
+    graph: dict[str, Any],
+    input_schema: dict[str, Any] | None,
+) -> None:
+    """Store one version of a workflow for the tenant, or find it stored.
+
+    Raises:
+        DefinitionChanged: this version is stored with another shape.
+    """
+    find = "select checksum from workflows_definition where tenant_id = %s and name = %s and version = %s"
+    with scope_of(tenant_id):
+        stored = query(find, [tenant_id, name, version])
+        if not stored:
+            query(
+                "insert into workflows_definition (tenant_id, id, name, version, checksum, graph, input_schema,"
+                " created_at) values (%s, %s, %s, %s, %s, %s, %s, ductor_now()) on conflict do nothing",
+                [
+                    tenant_id,
+                    new_id(),
+                    name,
+                    version,
+                    checksum,
+                    json.dumps(graph),
+                    None if input_schema is None else json.dumps(input_schema),
+                ],
+            )
+            stored = query(find, [tenant_id, name, version])
+    if stored[0][0] != checksum:
+        raise DefinitionChanged(
+            f"{name} version {version} is stored with another shape; give the changed shape a new version.",
+            workflow=name,
+            version=version,
+        )

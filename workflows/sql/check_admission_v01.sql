@@ -1,0 +1,20 @@
+-- The early, unlocked look before tasks are inserted: refuses what is sure to be refused at commit. Keys that exist
+-- already ask for no place. The exact answer is the admission trigger's. Raises TN424, TN409, TN423, WF429.
+create or replace function workflows_check_admission(p_tenant_id uuid, p_tasks jsonb) returns void
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+declare
+  v_queue text;
+  v_count int;
+  v_system boolean := p_tenant_id = '00000000-0000-7000-8000-000000000000';
+begin
+  select q.queue into v_queue from (select distinct e ->> 'queue' as queue from jsonb_array_elements(p_tasks) e) q
+  where not exists (select from tenants_queue k where k.name = q.queue) or (q.queue = 'system') <> v_system limit 1;
+  if found then
+    perform tenants_raise('TN424', format('There is no queue %s here.', quote_literal(v_queue)),
+      jsonb_build_object('queue', v_queue));
+  end if;
+  select count(*) into v_count from jsonb_array_elements(p_tasks) e
+  where not exists (select from workflows_taskkey k where k.tenant_id = p_tenant_id and k.key = e ->> 'key');
+  perform workflows_refuse_over_limit(p_tenant_id, v_count, l.outstanding, l.max_outstanding, l.frozen)
+  from (select 1) one left join tenants_load l on l.tenant_id = p_tenant_id;
+end $$;

@@ -1,0 +1,61 @@
+-- Claim up to p_limit (1..500) tasks of one queue for a worker, in tenant-fair order, each with a lease and a token one
+-- higher than any before. First promotes what is due and recovers expired leases that it meets (both bounded).
+-- Order: tenants below their guaranteed leases, then the smallest virtual start: the turn's key, plus the charge of
+-- the tasks taken before in this batch (start-time fair queueing, Goyal et al. 1996). A tenant gives at most
+-- p_per_tenant tasks while others have work, at most 50 when they leave places free, and never more than his lease limit.
+-- A task that lost a lease (alone) is claimed by itself: its tenant is passed over until it stands first.
+-- p_only restricts the claim to these tenants (used to repeat a batch that raised, tenant by tenant).
+-- Locks: load rows SKIP LOCKED and only as many as needed, then task, then turn; it waits for nobody.
+create or replace function workflows_claim_tasks(
+  p_worker text, p_queue text, p_limit int, p_per_tenant int, p_lease_seconds double precision,
+  p_only uuid[] default null)
+returns table (tenant_id uuid, task_id uuid, token bigint, workflow varchar, version int, key varchar, input jsonb,
+  attempt int, failures int, max_failures int, alone boolean, lease_expires_at timestamptz, created_at timestamptz,
+  due_at timestamptz, progress jsonb)
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  v_tenants uuid[];
+  v_needed int;
+  v_now timestamptz := ductor_now();
+  v_expires timestamptz;
+  v_each int;
+  v_taken workflows_task[];
+  v_clock bigint;
+begin
+  perform workflows_check_bounds('A claim', p_limit, 500);
+  perform workflows_check_bounds('A claim''s share of one tenant', p_per_tenant, 50);
+  if exists (select from tenants_turn t where t.queue = p_queue and t.wake_at <= v_now) then
+    perform workflows_promote_due(p_queue);
+  end if;
+  if exists (select from workflows_task k where k.state = 'leased' and k.lease_expires_at <= v_now) then
+    perform workflows_recover_tasks(100);
+  end if;
+  select array_agg(c.tenant_id order by c.n), count(*) filter (where c.places_before < p_limit)
+  into v_tenants, v_needed from (
+    select t.tenant_id, row_number() over o as n, sum(least(t.queued, p_per_tenant)) over o - least(t.queued, p_per_tenant)
+      as places_before
+    from (select r.* from tenants_turn r where r.queue = p_queue and r.blocked = 0
+      and (p_only is null or r.tenant_id = any(p_only))
+      order by r.below_floor desc, r.key, r.next_due_at, r.tenant_id limit p_limit * 2) t
+    window o as (order by t.below_floor desc, t.key, t.next_due_at, t.tenant_id)) c
+  where c.places_before < p_limit * 2;
+  select array_agg(d.tenant_id) into v_tenants from (
+    select l.tenant_id from unnest(v_tenants) with ordinality u(tenant_id, n)
+    join tenants_load l on l.tenant_id = u.tenant_id order by u.n limit v_needed for no key update of l skip locked) d;
+  if v_tenants is null then
+    return;
+  end if;
+  v_now := ductor_now();
+  v_expires := v_now + make_interval(secs => p_lease_seconds);
+  v_each := case when cardinality(v_tenants) * p_per_tenant >= p_limit then p_per_tenant else 50 end;
+  select array_agg(p.task order by p.place), max(p.virtual_start) into v_taken, v_clock
+  from workflows_lease_next(p_queue, v_tenants, p_limit, v_each, p_worker, v_now, v_expires) p;
+  if v_taken is null then
+    return;
+  end if;
+  perform workflows_count_claimed(p_queue, v_taken);
+  perform setval(format('%I', 'tenants_clock_' || p_queue)::regclass, greatest(v_clock, tenants_queue_clock(p_queue), 1));
+  return query select k.tenant_id, k.id, k.token, k.workflow, k.version, k.key, k.input, k.attempt, k.failures,
+    k.max_failures, k.alone, k.lease_expires_at, k.created_at, k.due_at, k.progress
+  from unnest(v_taken) with ordinality k order by k.ordinality;
+end $$;

@@ -1,0 +1,66 @@
+-- End the tick of up to 1000 leased tasks of one worker: completed, failed, or retry (waiting for its delay, or queued).
+-- p_outcomes: array of {tenant_id, task_id, token, kind, output, error, delay_seconds, failure, used_us, progress,
+-- steps: [{name, attempt, state, output, error, started_at, finished_at}]}. Answers one row each: finished, stale (the
+-- claim no longer holds; nothing of it was written) or skipped (its tenant was locked; call again with p_wait).
+-- A retry with `failure` at max_failures ends failed. The turn key is corrected from the charge to what was used.
+-- Lock order: load in key order (SKIP LOCKED unless p_wait), task in key order, turn.
+create or replace function workflows_finish_tasks(p_worker text, p_outcomes jsonb, p_wait boolean)
+returns table (tenant_id uuid, task_id uuid, result text)
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  v_tenants uuid[];
+  v_locked uuid[];
+  v_now timestamptz;
+  v_moved workflows_task[];
+  v_corrections bigint[];
+  v_used bigint[];
+begin
+  perform workflows_check_bounds('A finish', jsonb_array_length(p_outcomes), 1000);
+  select array_agg(distinct (o ->> 'tenant_id')::uuid) into v_tenants from jsonb_array_elements(p_outcomes) o;
+  if p_wait then
+    select array_agg(d.tenant_id) into v_locked from (select l.tenant_id from tenants_load l
+      where l.tenant_id = any(v_tenants) order by l.tenant_id for no key update) d;
+  else
+    select array_agg(d.tenant_id) into v_locked from (select l.tenant_id from tenants_load l
+      where l.tenant_id = any(v_tenants) order by l.tenant_id for no key update skip locked) d;
+  end if;
+  v_now := ductor_now();
+  with outcome as materialized (
+    select o.* from jsonb_to_recordset(p_outcomes) o(tenant_id uuid, task_id uuid, token bigint, kind text, output jsonb,
+      error jsonb, delay_seconds double precision, failure boolean, used_us bigint, progress jsonb)
+    where o.tenant_id = any(v_locked)),
+  held as materialized (
+    select k.tenant_id, k.id from workflows_task k join outcome o on o.tenant_id = k.tenant_id and o.task_id = k.id
+    where k.token = o.token and k.worker = p_worker and k.state = 'leased' and k.lease_expires_at > v_now
+    order by k.tenant_id, k.id for no key update of k),
+  ended as materialized (
+    select o.*, h.id, l.weight, case when o.kind = 'completed' then 'completed' when o.kind = 'failed' then 'failed'
+      when o.failure and k.failures + 1 >= k.max_failures then 'failed'
+      when coalesce(o.delay_seconds, 0) > 0 then 'waiting' else 'queued' end as next_state,
+      greatest(1000, least(o.used_us, extract(epoch from v_now - k.claimed_at) * 1000000))::bigint as used
+    from held h join outcome o on o.tenant_id = h.tenant_id and o.task_id = h.id
+    join workflows_task k on k.tenant_id = h.tenant_id and k.id = h.id
+    join tenants_load l on l.tenant_id = h.tenant_id),
+  moved as (
+    update workflows_task k set state = e.next_state, worker = null, lease_expires_at = null, alone = false,
+      failures = k.failures + (e.failure or e.kind = 'failed')::int,
+      output = case when e.next_state = 'completed' then e.output end, error = e.error,
+      progress = coalesce(e.progress, k.progress),
+      reason = case e.next_state when 'waiting' then 'backoff' when 'failed' then 'handler_failed' end,
+      terminal_at = case when e.next_state in ('completed', 'failed') then v_now end,
+      due_at = case when e.next_state in ('waiting', 'queued')
+        then v_now + make_interval(secs => coalesce(e.delay_seconds, 0)) else k.due_at end
+    from ended e where k.tenant_id = e.tenant_id and k.id = e.id and k.state = 'leased' and k.token = e.token
+    returning k, e.used / e.weight - k.charged_us as correction, e.used)
+  select array_agg(m.k), array_agg(m.correction), array_agg(m.used) into v_moved, v_corrections, v_used from moved m;
+  if v_moved is not null then
+    perform workflows_count_returned(v_moved, v_corrections, v_used);
+    perform workflows_insert_steps(p_outcomes, v_moved);
+  end if;
+  return query
+  select o.tenant_id, o.task_id, case when m.id is not null then 'finished'
+    when o.tenant_id = any(v_locked) or not exists (select from tenants_load l where l.tenant_id = o.tenant_id)
+    then 'stale' else 'skipped' end
+  from jsonb_to_recordset(p_outcomes) o(tenant_id uuid, task_id uuid, token bigint)
+  left join unnest(v_moved) m on m.tenant_id = o.tenant_id and m.id = o.task_id and m.token = o.token;
+end $$;

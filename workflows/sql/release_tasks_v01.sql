@@ -1,0 +1,36 @@
+-- Give back up to 1000 leased tasks of one worker that were not started: queued again, or waiting for p_delay_seconds,
+-- without a charge and with the attempt given back. p_claims: array of {tenant_id, task_id, token}. Answers the stale
+-- ones. Lock order: load in key order, task in key order, turn.
+create or replace function workflows_release_tasks(
+  p_worker text, p_claims jsonb, p_delay_seconds double precision, p_reason text)
+returns table (tenant_id uuid, task_id uuid)
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  v_now timestamptz;
+  v_moved workflows_task[];
+begin
+  perform workflows_check_bounds('A release', jsonb_array_length(p_claims), 1000);
+  perform 1 from tenants_load l where l.tenant_id in (
+    select (c ->> 'tenant_id')::uuid from jsonb_array_elements(p_claims) c) order by l.tenant_id for no key update;
+  perform 1 from workflows_task k join jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid)
+    on c.tenant_id = k.tenant_id and c.task_id = k.id
+  order by k.tenant_id, k.id for no key update of k;
+  v_now := ductor_now();
+  with moved as (
+    update workflows_task k set state = case when p_delay_seconds > 0 then 'waiting' else 'queued' end, worker = null,
+      lease_expires_at = null, attempt = k.attempt - 1, reason = nullif(p_reason, ''),
+      due_at = case when p_delay_seconds > 0 then v_now + make_interval(secs => p_delay_seconds) else k.due_at end
+    from jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
+    where k.tenant_id = c.tenant_id and k.id = c.task_id and k.token = c.token and k.worker = p_worker
+      and k.state = 'leased' and k.lease_expires_at > v_now
+    returning k)
+  select array_agg(m.k) into v_moved from moved m;
+  if v_moved is not null then
+    perform workflows_count_returned(v_moved, (select array_agg(-m.charged_us order by m.ordinality)
+      from unnest(v_moved) with ordinality m));
+  end if;
+  return query
+  select c.tenant_id, c.task_id from jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
+  where not exists (select from unnest(v_moved) m
+    where m.tenant_id = c.tenant_id and m.id = c.task_id and m.token = c.token);
+end $$;
