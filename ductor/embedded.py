@@ -106,14 +106,17 @@ class EmbeddedServer:
         info = self._folder.postmaster()
         return info is not None and info[1] == "ready"
 
-    def destroy(self) -> None:
+    def destroy(self, *, evict: bool = False) -> None:
         """Remove all data for good; a server left behind by a killed process is stopped first.
+
+        Args:
+            evict: take the server from those who use it.
 
         Raises:
             ServerInUse: another process uses the server.
         """
         with self._reported(), self._transition(), self._open_lock("pg.users") as users:
-            if not _try_exclusive(users):
+            if not evict and not _try_exclusive(users):
                 raise ServerInUse("other Ductor processes use the database: end them first")
             if self.data.exists():
                 self._folder.stop()
