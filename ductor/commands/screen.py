@@ -76,7 +76,9 @@ def write_error(error: DuctorError) -> None:
         document = {"error": {"code": error.code, "detail": error.message, **error.fields}}
         sys.stderr.write(json.dumps(document, default=_plain, ensure_ascii=False) + "\n")
         return
-    write_error_line(f"{error.message}{_facts(error.fields)}", code=error.code)
+    faults = [f"{fault.get('pointer') or '/'}: {fault['detail']}" for fault in error.fields.get("errors", ())]
+    found = f" ({'; '.join(faults)})" if faults else ""
+    write_error_line(f"{error.message}{found} {error.fields.get('remedy', '')}", code=error.code)
 
 
 def write_error_line(text: str, *, code: str = "") -> None:
@@ -85,17 +87,10 @@ def write_error_line(text: str, *, code: str = "") -> None:
     sys.stderr.write(f"error: {code}: {line}\n" if code else f"error: {line}\n")
 
 
-def _facts(fields: Mapping[str, Any]) -> str:
-    errors = [f"{e.get('pointer') or e.get('parameter') or '/'}: {e['detail']}" for e in fields.get("errors", ())]
-    facts = [f"{name} {value}" for name, value in fields.items() if name not in ("errors", "remedy")]
-    remedy = f" {fields['remedy']}" if fields.get("remedy") else ""
-    found = "; ".join(errors + facts)
-    return (f" ({found})" if found else "") + remedy
-
-
 def _console() -> Console:
-    # Into a pipe nothing is wrapped or cut: ids stay whole, a line stays a line.
-    return Console() if sys.stdout.isatty() else Console(file=sys.stdout, width=10_000)
+    # Into a pipe nothing is wrapped or cut: ids stay whole, a line stays a line. What tenants wrote is no markup.
+    width = None if sys.stdout.isatty() else 10_000
+    return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
 
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
@@ -108,7 +103,7 @@ def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
 
 
 def _cell(value: Any) -> str:
-    if value is None or value == "":
+    if value is None or value in ("", [], ()):
         return "-"
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")

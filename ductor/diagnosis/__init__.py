@@ -8,6 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from django.db import DatabaseError
+
+from tenants.errors import DuctorError, Unavailable
+
 Verdict = Literal["ok", "warning", "failure"]
 
 
@@ -31,16 +35,16 @@ def judged(check: str, wrong: list[str], fine: str, *, remedy: str = "", verdict
 def examine() -> list[Finding]:
     """Run every check, each on its own: one that can't be run is a failure and hides no other."""
     from ductor.diagnosis import catalogue, work
-    from tenants.errors import DuctorError
 
     findings = []
     for check in (*catalogue.CHECKS, *work.CHECKS):
         try:
             findings.append(check())
-        except DuctorError as error:
-            if error.code == "unavailable":
-                raise
-            findings.append(Finding(_name(check), "failure", f"This could not be looked at: {error.message}"))
+        except Unavailable:
+            raise
+        except (DuctorError, DatabaseError) as error:
+            reason = next(iter(str(error).splitlines()), "")
+            findings.append(Finding(_name(check), "failure", f"This could not be looked at: {reason}"))
     return findings
 
 

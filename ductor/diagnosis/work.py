@@ -21,13 +21,13 @@ def counters() -> Finding:
         owners as (
           select tenant_id, sum(queued + waiting + leased) as outstanding, sum(leased) as leased
           from work group by tenant_id)
-        select 'load of ' || coalesce(l.tenant_id, o.tenant_id), format('%s/%s', l.outstanding, l.leased),
-          format('%s/%s', coalesce(o.outstanding, 0), coalesce(o.leased, 0))
+        select 'load of ' || coalesce(l.tenant_id, o.tenant_id), l.outstanding || '/' || l.leased,
+          coalesce(o.outstanding, 0) || '/' || coalesce(o.leased, 0)
         from tenants_load l full join owners o on o.tenant_id = l.tenant_id
         where (l.outstanding, l.leased) is distinct from (coalesce(o.outstanding, 0), coalesce(o.leased, 0))
         union all
         select 'turn of ' || coalesce(t.tenant_id, w.tenant_id) || ' in ' || coalesce(t.queue, w.queue),
-          format('%s/%s', t.queued, t.waiting), format('%s/%s', coalesce(w.queued, 0), coalesce(w.waiting, 0))
+          t.queued || '/' || t.waiting, coalesce(w.queued, 0) || '/' || coalesce(w.waiting, 0)
         from tenants_turn t full join work w on w.tenant_id = t.tenant_id and w.queue = t.queue
         where (t.queued, t.waiting) is distinct from (coalesce(w.queued, 0), coalesce(w.waiting, 0))
         limit 100

@@ -44,12 +44,9 @@ START_BODY: dict[str, Any] = {
         "at": {"type": "string", "maxLength": 40, "format": "date-time"},
     },
 }
-# A reason is shown to people and stored: control characters would rewrite their screen.
-CANCEL_BODY: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {"reason": {"type": "string", "maxLength": 1000, "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]*$"}},
-}
+# A reason is stored and shown to people: control characters and overrides of direction would rewrite their screen.
+_REASON = {"type": "string", "maxLength": 1000, "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]*$"}
+CANCEL_BODY: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": {"reason": _REASON}}
 
 _DETAILS = {
     "type": "This has another JSON type than it should.",
@@ -194,9 +191,10 @@ def _due_at(text: str) -> datetime:
 
 
 def _state(text: str) -> State:
-    if text not in State:
-        raise RequestInvalid.parameter("state", "enum", f"One of {', '.join(State)}.")
-    return State(text)
+    try:
+        return State(text)
+    except ValueError:
+        raise RequestInvalid.parameter("state", "enum", f"One of {', '.join(State)}.") from None
 
 
 def _short(given: Mapping[str, str], name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""`manage.py ductor …`: the operator's command."""
+"""`manage.py ductor …`: the operator's command. Assembles the groups; every failure has one line and an exit code."""
 
 import sys
 from typing import Any
@@ -13,8 +13,8 @@ from tenants.errors import DuctorError
 from tenants.store import translate
 
 
-class Command(TyperCommand, name="ductor", help="Operate Ductor: tenants, keys, tasks, queues, health."):
-    """Assembles the groups and gives every failure its one line and its exit code."""
+class Command(TyperCommand, name="ductor", no_args_is_help=True):
+    """Operate Ductor: tenants, keys, tasks, queues, the database and its health."""
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         """Turn typed errors and wrong usage into an exit code; all else is django-typer's."""
@@ -35,7 +35,9 @@ class Command(TyperCommand, name="ductor", help="Operate Ductor: tenants, keys, 
         # typer keeps its parser private; a usage error is what formats its own message and ends with 2.
         if getattr(error, "exit_code", None) == screen.EXIT_USAGE and hasattr(error, "format_message"):
             where = error.ctx.command_path if error.ctx else "manage.py ductor"
-            screen.write_error_line(f"{error.format_message()} See `{where} --help`.")
+            # Without a message the help was asked for and has been shown.
+            if message := error.format_message():
+                screen.write_error_line(f"{message} See `{where} --help`.")
             return screen.EXIT_USAGE
         return None
 
