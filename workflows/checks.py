@@ -18,11 +18,7 @@ from workflows.definitions import Workflow
 from workflows.graph import Mistake
 
 
-def register() -> None:
-    """Have Django run the checks of this module."""
-    checks.register(check_workflows, "ductor")
-
-
+@checks.register("ductor")
 def check_workflows(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[checks.CheckMessage]:
     """Check every workflow of this process."""
     workflows = registry.all()

@@ -25,11 +25,12 @@ class RetryLater(Exception):
         super().__init__(f"again in {self.after_seconds:g} s")
 
 
-class Interrupted(asyncio.CancelledError):
+class Interrupted(asyncio.CancelledError, SystemExit):
     """The engine stops a running handler.
 
-    It is a CancelledError for two reasons: a handler's `except Exception` does not swallow it, and psycopg answers
-    it by cancelling the statement in the server, so that an interrupted query leaves no lock behind.
+    Not an Exception, so that a handler's `except Exception` does not swallow it. psycopg answers a SystemExit by
+    cancelling the statement in the server, so that an interrupted query leaves no lock behind; asyncio takes a
+    CancelledError as what it is.
     """
 
 

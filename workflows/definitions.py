@@ -21,14 +21,14 @@ from workflows.graph import Graph, Mistake, Node
 from workflows.retries import DEFAULT_FAILURES, MAX_ATTEMPTS, Retry
 
 if TYPE_CHECKING:
-    from workflows.starting import TaskHandle
-
     from tenants.principals import Principal
     from workflows.schemas import InputType
+    from workflows.starting import TaskHandle
 
 MAX_TIMEOUT_SECONDS = 86_400.0
 MAX_VERSION = 2**31 - 1
 DEFAULT_TIMEOUT = "5m"
+DEFAULT_RETRY = Retry()
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -103,7 +103,7 @@ class Workflow:
         name: Any = None,
         *,
         after: Any = (),
-        retry: Retry = Retry(),
+        retry: Retry = DEFAULT_RETRY,
         timeout: Duration = DEFAULT_TIMEOUT,
         atomic: bool = False,
     ) -> Any:
@@ -168,6 +168,11 @@ class Workflow:
         from workflows.schemas import schema_mistakes
 
         return [*_head_mistakes(self), *self._mistakes, *self._built[1], *schema_mistakes(self.input_type)]
+
+    @functools.cached_property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong with it; only a sound workflow is started and run."""
+        return not self.mistakes()
 
     @property
     def graph(self) -> Graph:

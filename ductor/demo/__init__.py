@@ -1,0 +1,1 @@
+"""The demo job: an audit of the Python source files of this machine (`workflows.file_audit`)."""
