@@ -2,7 +2,8 @@
 -- it (see workflows_refuse_over_limit). DEFINER: the caller's role can't write load and turn rows.
 -- Lock order: load, turn. Raises unless exactly one load row was there to be charged.
 create or replace function workflows_admit() returns trigger
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_load record;
   v_move tenants_move;

@@ -2,7 +2,8 @@
 -- that has it leased hears of it at its next heartbeat, and can't write any more. Raises WF404, WF411.
 -- Lock order: load, task, turn. DEFINER: the caller's role can't write counters.
 create or replace function workflows_cancel_task(p_tenant_id uuid, p_task_id uuid, p_reason text) returns text
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_was record;
   v_now timestamptz;

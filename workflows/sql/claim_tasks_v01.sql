@@ -12,7 +12,8 @@ create or replace function workflows_claim_tasks(
 returns table (tenant_id uuid, task_id uuid, token bigint, workflow varchar, version int, key varchar, input jsonb,
   attempt int, failures int, max_failures int, alone boolean, lease_expires_at timestamptz, created_at timestamptz,
   due_at timestamptz, progress jsonb)
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_tenants uuid[];
   v_needed int;

@@ -6,7 +6,8 @@
 -- WF409 (key used with other content). Keys are inserted in key order, so that two calls can't deadlock on them.
 create or replace function workflows_enqueue_tasks(p_tenant_id uuid, p_tasks jsonb)
 returns table (task_id uuid, created boolean)
-language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_count int := jsonb_array_length(p_tasks);
   v_now timestamptz;

@@ -6,7 +6,8 @@
 -- Lock order: load in key order (SKIP LOCKED unless p_wait), task in key order, turn.
 create or replace function workflows_finish_tasks(p_worker text, p_outcomes jsonb, p_wait boolean)
 returns table (tenant_id uuid, task_id uuid, result text)
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_tenants uuid[];
   v_locked uuid[];
@@ -26,7 +27,9 @@ begin
   end if;
   v_now := ductor_now();
   with outcome as materialized (
-    select o.* from jsonb_to_recordset(p_outcomes) o(tenant_id uuid, task_id uuid, token bigint, kind text, output jsonb,
+    select o.tenant_id, o.task_id, o.token, o.kind, o.output, o.error, coalesce(o.delay_seconds, 0) as delay_seconds,
+      coalesce(o.failure, false) as failure, coalesce(o.used_us, 0) as used_us, o.progress
+    from jsonb_to_recordset(p_outcomes) o(tenant_id uuid, task_id uuid, token bigint, kind text, output jsonb,
       error jsonb, delay_seconds double precision, failure boolean, used_us bigint, progress jsonb)
     where o.tenant_id = any(v_locked)),
   held as materialized (
@@ -36,7 +39,7 @@ begin
   ended as materialized (
     select o.*, h.id, l.weight, case when o.kind = 'completed' then 'completed' when o.kind = 'failed' then 'failed'
       when o.failure and k.failures + 1 >= k.max_failures then 'failed'
-      when coalesce(o.delay_seconds, 0) > 0 then 'waiting' else 'queued' end as next_state,
+      when o.delay_seconds > 0 then 'waiting' else 'queued' end as next_state,
       greatest(1000, least(o.used_us, extract(epoch from v_now - k.claimed_at) * 1000000))::bigint as used
     from held h join outcome o on o.tenant_id = h.tenant_id and o.task_id = h.id
     join workflows_task k on k.tenant_id = h.tenant_id and k.id = h.id
@@ -49,13 +52,15 @@ begin
       reason = case e.next_state when 'waiting' then 'backoff' when 'failed' then 'handler_failed' end,
       terminal_at = case when e.next_state in ('completed', 'failed') then v_now end,
       due_at = case when e.next_state in ('waiting', 'queued')
-        then v_now + make_interval(secs => coalesce(e.delay_seconds, 0)) else k.due_at end
+        then v_now + make_interval(secs => e.delay_seconds) else k.due_at end
     from ended e where k.tenant_id = e.tenant_id and k.id = e.id and k.state = 'leased' and k.token = e.token
     returning k, e.used / e.weight - k.charged_us as correction, e.used)
   select array_agg(m.k), array_agg(m.correction), array_agg(m.used) into v_moved, v_corrections, v_used from moved m;
   if v_moved is not null then
     perform workflows_count_returned(v_moved, v_corrections, v_used);
-    perform workflows_insert_steps(p_outcomes, v_moved);
+    if jsonb_path_exists(p_outcomes, '$[*].steps[0]') then
+      perform workflows_insert_steps(p_outcomes, v_moved);
+    end if;
   end if;
   return query
   select o.tenant_id, o.task_id, case when m.id is not null then 'finished'

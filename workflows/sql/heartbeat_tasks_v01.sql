@@ -3,7 +3,8 @@
 -- Takes task rows only, SKIP LOCKED: waits for nobody.
 create or replace function workflows_heartbeat_tasks(p_worker text, p_beats jsonb, p_lease_seconds double precision)
 returns table (tenant_id uuid, task_id uuid, result text)
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_now timestamptz;
   v_tenants uuid[];

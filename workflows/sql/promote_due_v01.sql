@@ -2,7 +2,8 @@
 -- timers are frozen (mask 4) loses his wake time instead, so that he can't stand before others; unfreezing renews it.
 -- Lock order: load (SKIP LOCKED), task, turn through tenants_move_work. Waits for nobody.
 create or replace function workflows_promote_due(p_queue text) returns int
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_tenants uuid[];
   v_now timestamptz := ductor_now();

@@ -4,7 +4,8 @@
 -- then task rows in key order.
 create or replace function workflows_record_steps(p_worker text, p_records jsonb, p_with_load boolean)
 returns table (tenant_id uuid, task_id uuid)
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_now timestamptz;
   v_held workflows_task[];

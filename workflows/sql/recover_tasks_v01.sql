@@ -2,7 +2,8 @@
 -- task that ran alone counts a failure for it (its neighbours may have been the poison); at max_failures it ends failed.
 -- Lock order: load (SKIP LOCKED), task, turn. Waits for nobody. Answers how many were taken back.
 create or replace function workflows_recover_tasks(p_limit int) returns int
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_tenants uuid[];
   v_now timestamptz := ductor_now();

@@ -4,7 +4,8 @@
 create or replace function workflows_release_tasks(
   p_worker text, p_claims jsonb, p_delay_seconds double precision, p_reason text)
 returns table (tenant_id uuid, task_id uuid)
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_now timestamptz;
   v_moved workflows_task[];
