@@ -2,10 +2,13 @@
 
 from django.core.asgi import get_asgi_application
 
-application = get_asgi_application()
+_django = get_asgi_application()
 
-# The import stands after the app registry is ready, and the refusal before the first request: a server whose role
+# These imports stand after the app registry is ready, and the refusal before the first request: a server whose role
 # bypasses row security must not come up at all.
+from ductor.bodies import BodyLimit  # noqa: E402
+from tenants.api.parsing import MAX_BODY_BYTES  # noqa: E402
 from tenants.db.roles import refuse_unsafe_role  # noqa: E402
 
 refuse_unsafe_role()
+application = BodyLimit(_django, MAX_BODY_BYTES)

@@ -8,6 +8,7 @@ from before the view's first line until the last chunk of the body has been sent
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -143,7 +144,8 @@ class TenantMiddleware:
             raise Unauthenticated
         if not host_allowed(tenant_id=found.tenant_id, host=split_domain_port(request.get_host())[0]):
             raise NotFound
-        return found
+        principal = found.principal.with_request(request.request_id)  # type: ignore[attr-defined]
+        return replace(found, principal=principal)
 
 
 def _keep_attached(response: Any, tenant_id: UUID) -> None:

@@ -87,6 +87,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["tenants.api.parsing.StrictJSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": ["tenants.api.permissions.DenyByDefault"],
+    "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
 }
