@@ -1,14 +1,17 @@
 """Everything a test starts from, made through the real verbs."""
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from tenants.errors import QueueTaken
 from tenants.keys import create_api_key
 from tenants.policy import set_tenant_policy
 from tenants.principals import Principal
 from tenants.provisioning import create_tenant
 from tenants.queries import TenantView
+from tenants.queues import create_queue
 from tests.database import as_role, owner
 from workflows.admission import NewTask, enqueue
 from workflows.claims import Claim, ClaimedTask, Outcome, finish, take
@@ -47,6 +50,12 @@ def build_policy(tenant: TenantView, **limits: int) -> None:
     """Set a tenant's policy."""
     with as_role("operator"):
         set_tenant_policy(tenant_id=tenant.id, principal=PRINCIPAL, **limits)
+
+
+def build_queue(name: str) -> None:
+    """Make a queue, or find it made by an earlier test: queues are not emptied."""
+    with as_role("owner"), contextlib.suppress(QueueTaken):
+        create_queue(name=name, principal=PRINCIPAL)
 
 
 def build_key(tenant: TenantView, *scopes: str, **more: Any) -> str:

@@ -5,7 +5,9 @@
 -- p_per_tenant tasks while others have work, at most 50 when they leave places free, and never more than his lease limit.
 -- A task that lost a lease (alone) is claimed by itself: its tenant is passed over until it stands first.
 -- p_only restricts the claim to these tenants (used to repeat a batch that raised, tenant by tenant).
--- Locks: load rows SKIP LOCKED and only as many as needed, then task, then turn; it waits for nobody.
+-- Locks: load rows SKIP LOCKED and only as many as needed, then task, then turn. Where the chosen
+-- tenants turn out to be taken by other claims it looks again, three times at most, rather than answer a false "empty";
+-- it waits for a load row only while it holds none.
 create or replace function workflows_claim_tasks(
   p_worker text, p_queue text, p_limit int, p_per_tenant int, p_lease_seconds double precision,
   p_only uuid[] default null)
@@ -15,7 +17,9 @@ returns table (tenant_id uuid, task_id uuid, token bigint, workflow varchar, ver
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
+  v_ready uuid[];
   v_tenants uuid[];
+  v_holds boolean := false;
   v_needed int;
   v_now timestamptz := ductor_now();
   v_expires timestamptz;
@@ -27,30 +31,38 @@ begin
   perform workflows_check_bounds('A claim''s share of one tenant', p_per_tenant, 50);
   if exists (select from tenants_turn t where t.queue = p_queue and t.wake_at <= v_now) then
     perform workflows_promote_due(p_queue);
+    v_holds := true;
   end if;
   if exists (select from workflows_task k where k.state = 'leased' and k.lease_expires_at <= v_now) then
     perform workflows_recover_tasks(100);
+    v_holds := true;
   end if;
-  select array_agg(c.tenant_id order by c.n), count(*) filter (where c.places_before < p_limit)
-  into v_tenants, v_needed from (
-    select t.tenant_id, row_number() over o as n, sum(least(t.queued, p_per_tenant)) over o - least(t.queued, p_per_tenant)
-      as places_before
-    from (select r.* from tenants_turn r where r.queue = p_queue and r.blocked = 0
-      and (p_only is null or r.tenant_id = any(p_only))
-      order by r.below_floor desc, r.key, r.next_due_at, r.tenant_id limit p_limit * 2) t
-    window o as (order by t.below_floor desc, t.key, t.next_due_at, t.tenant_id)) c
-  where c.places_before < p_limit * 2;
-  select array_agg(d.tenant_id) into v_tenants from (
-    select l.tenant_id from unnest(v_tenants) with ordinality u(tenant_id, n)
-    join tenants_load l on l.tenant_id = u.tenant_id order by u.n limit v_needed for no key update of l skip locked) d;
-  if v_tenants is null then
-    return;
-  end if;
-  v_now := ductor_now();
-  v_expires := v_now + make_interval(secs => p_lease_seconds);
-  v_each := case when cardinality(v_tenants) * p_per_tenant >= p_limit then p_per_tenant else 50 end;
-  select array_agg(p.task order by p.place), max(p.virtual_start) into v_taken, v_clock
-  from workflows_lease_next(p_queue, v_tenants, p_limit, v_each, p_worker, v_now, v_expires) p;
+  for v_try in 1..3 loop
+    select array_agg(c.tenant_id order by c.n), count(*) filter (where c.places_before < p_limit)
+    into v_ready, v_needed from (
+      select t.tenant_id, row_number() over o as n,
+        sum(least(t.queued, p_per_tenant)) over o - least(t.queued, p_per_tenant) as places_before
+      from (select r.* from tenants_turn r where r.queue = p_queue and r.blocked = 0
+        and (p_only is null or r.tenant_id = any(p_only))
+        order by r.below_floor desc, r.key, r.next_due_at, r.tenant_id limit p_limit + 32) t
+      window o as (order by t.below_floor desc, t.key, t.next_due_at, t.tenant_id)) c;
+    exit when v_ready is null;
+    select array_agg(d.tenant_id) into v_tenants from (
+      select l.tenant_id from unnest(v_ready) with ordinality u(tenant_id, n)
+      join tenants_load l on l.tenant_id = u.tenant_id order by u.n limit v_needed for no key update of l skip locked) d;
+    if v_tenants is null and not v_holds then
+      perform 1 from tenants_load l where l.tenant_id = v_ready[1] for no key update;
+      v_tenants := v_ready[1:1];
+    end if;
+    continue when v_tenants is null;
+    v_holds := true;
+    v_now := ductor_now();
+    v_expires := v_now + make_interval(secs => p_lease_seconds);
+    v_each := case when cardinality(v_tenants) * p_per_tenant >= p_limit then p_per_tenant else 50 end;
+    select array_agg(p.task order by p.place), max(p.virtual_start) into v_taken, v_clock
+    from workflows_lease_next(p_queue, v_tenants, p_limit, v_each, p_worker, v_now, v_expires) p;
+    exit when v_taken is not null;
+  end loop;
   if v_taken is null then
     return;
   end if;
