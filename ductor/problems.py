@@ -24,7 +24,6 @@ from tenants.store import translate
 
 CONTENT_TYPE = "application/problem+json"
 _RESERVED = frozenset({"type", "title", "status", "detail", "code", "request_id", "errors", "retry_after"})
-_DATABASE_RETRY_SECONDS = 2.0
 
 log = structlog.get_logger("ductor.problems")
 
@@ -67,7 +66,7 @@ _CATALOGUE = (
         503,
         "unavailable",
         "The database did not answer or did not confirm the act. Try again; a start with the same key is made once.",
-        retry_after=_DATABASE_RETRY_SECONDS,
+        retry_after=2.0,
     ),
 )
 _BY_STATUS = {problem.status: problem for problem in _CATALOGUE}
@@ -96,12 +95,13 @@ def from_exception(error: BaseException) -> Problem:
     if isinstance(error, DatabaseError | InterfaceError):
         typed = translate(error)
         if typed is None and isinstance(error, OperationalError | InterfaceError):
-            typed = Unavailable(retry_after=_DATABASE_RETRY_SECONDS)
+            typed = Unavailable()
     problem = _from_typed(typed) if typed is not None else _from_framework(error)
     if problem.status == 500:
         log.error("fault", exc_info=error)
     elif problem.code == "unavailable":
-        log.warning("unavailable", exc_info=error)
+        cause = error.__cause__ or error
+        log.warning("unavailable", error=type(cause).__qualname__, sqlstate=getattr(cause, "sqlstate", None))
     return problem
 
 
@@ -111,10 +111,11 @@ def _from_typed(error: DuctorError) -> Problem:
     if error.http_status == 404:
         # Another tenant's id, a made-up one and a malformed one get one answer: no class and no field tells them apart.
         return _BY_STATUS[404]
+    if isinstance(error, Unavailable):
+        return _BY_STATUS[503]
     fields = dict(error.fields)
     errors = fields.pop("errors", ())
-    detail = of_status(503).detail if isinstance(error, Unavailable) else error.message
-    return Problem(error.http_status, error.code, detail, fields, errors, error.retry_after)
+    return Problem(error.http_status, error.code, error.message, fields, errors, error.retry_after)
 
 
 def _from_framework(error: BaseException) -> Problem:

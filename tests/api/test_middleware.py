@@ -18,7 +18,7 @@ def test_a_plain_request_id_is_taken_over(presented: str) -> None:
 
 @pytest.mark.parametrize(
     "presented",
-    ["", "short", "x" * 65, "with blank", "new\nline1", "under_score", "ümlautid", '{"json": 1}', "a.b.c.d"],
+    ["", "short", "x" * 65, "with blank", "new\nline1", "under_score", "ümlautid", '{"json": 1}'],
 )
 def test_any_other_request_id_is_replaced(presented: str) -> None:
     taken = accepted_request_id(presented)
@@ -33,7 +33,7 @@ def test_the_public_list(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "", "/api/v1/tasks", "/health/live/", "/healthy", "/metrics/x", "//health/live", "/problems", "/METRICS"],
+    ["/", "", "/api/v1/tasks", "/health/live/", "/healthy", "/metrics/x", "//metrics", "/problems", "/METRICS"],
 )
 def test_all_else_is_not_public(path: str) -> None:
     assert not is_public(path)
