@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from django.db import Error as DatabaseFailure
-from django.db import connection
 
 from tenants.errors import DuctorError
 from tenants.scope import tenant_scope
+from tenants.store import query
 from workflows import claims, crashpoints
 from workflows.claims import StepRecord
 from workflows.context import Context, cancel
@@ -36,8 +36,7 @@ def execute_atomic(step: Step, context: Context[Any], record: Callable[[Any], St
     """
 
     def finish(output: Any) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("set constraints all immediate")
+        query("set constraints all immediate")
         crashpoints.reach("before_record")
         if claims.record_steps(records=[record(output)], with_load=True):
             cancel(context, Cancelled)

@@ -1,4 +1,4 @@
-"""Stored definitions: a workflow gets a row per tenant at its first start there, and never changes under its version."""
+"""Stored definitions: a workflow gets a row per tenant at its first start, and never changes under its version."""
 
 import json
 from typing import Any
@@ -18,8 +18,11 @@ def ensure_definition(
     checksum: str,
     graph: dict[str, Any],
     input_schema: dict[str, Any] | None,
-) -> None:
-    """Store one version of a workflow for the tenant, or find it stored.
+) -> bool:
+    """Store one version of a workflow for the tenant, or find it stored; False where another transaction does so now.
+
+    A transaction that is left open after a first start must delay nobody, so none waits for another's insert: the
+    advisory lock says that there is one, and that one stores the row.
 
     Raises:
         DefinitionChanged: this version is stored with another shape.
@@ -28,6 +31,8 @@ def ensure_definition(
     with scope_of(tenant_id):
         stored = query(find, [tenant_id, name, version])
         if not stored:
+            if not _may_store(tenant_id, name, version):
+                return False
             query(
                 "insert into workflows_definition (tenant_id, id, name, version, checksum, graph, input_schema,"
                 " created_at) values (%s, %s, %s, %s, %s, %s, %s, ductor_now()) on conflict do nothing",
@@ -48,3 +53,11 @@ def ensure_definition(
             workflow=name,
             version=version,
         )
+    return True
+
+
+def _may_store(tenant_id: UUID, name: str, version: int) -> bool:
+    ((free,),) = query(
+        "select pg_try_advisory_xact_lock(hashtextextended(%s, 0))", [f"ductor.definition:{tenant_id}:{name}:{version}"]
+    )
+    return bool(free)

@@ -95,6 +95,8 @@ def start_handles(
 ) -> list[TaskHandle]:
     """Start tasks in the attached tenant, or in `tenant` (its id or slug) where none is attached.
 
+    A slug can be looked up in processes of the operator and of the owner only.
+
     Raises:
         ScopeConflict: a tenant is named although one is attached.
         ScopeMissing: neither is there.
@@ -188,7 +190,7 @@ def _store_definition(tenant_id: UUID, workflow: Workflow) -> None:
     mark = (tenant_id, workflow.name, workflow.version, workflow.checksum)
     if mark in _known:
         return
-    ensure_definition(
+    stored = ensure_definition(
         tenant_id=tenant_id,
         name=workflow.name,
         version=workflow.version,
@@ -196,7 +198,8 @@ def _store_definition(tenant_id: UUID, workflow: Workflow) -> None:
         graph=workflow.graph.as_json(),
         input_schema=workflow.input_schema,
     )
-    transaction.on_commit(lambda: _remember(mark))
+    if stored:
+        transaction.on_commit(lambda: _remember(mark))
 
 
 def _remember(mark: tuple[UUID, str, int, str]) -> None:

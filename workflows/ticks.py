@@ -8,8 +8,9 @@ from workflows.claims import Claim, ClaimedTask, Outcome, StepRecord
 from workflows.context import Context, cancel
 from workflows.control import Cancelled
 from workflows.definitions import Step, Workflow
-from workflows.execution import StepFailure, failure_of
+from workflows.execution import OutputInvalid, StepFailure, describe, failure_of
 from workflows.schemas import load_input
+from workflows.values import flaws
 
 
 class Tick:
@@ -115,15 +116,13 @@ class Tick:
         )
 
     def completed(self, steps: tuple[StepRecord, ...] = ()) -> Outcome:
-        """Return the outcome of a task whose graph is done."""
-        return Outcome(
-            self.claim,
-            "completed",
-            output=self._output(),
-            used_seconds=self.used_seconds(),
-            steps=steps,
-            progress=self.progress,
-        )
+        """Return the outcome of a task whose graph is done; it fails where its outputs are too large together."""
+        output = self._output()
+        known: dict[str, Any] = {"used_seconds": self.used_seconds(), "steps": steps, "progress": self.progress}
+        if len(self.workflow.graph.sinks) > 1 and (found := flaws(output)):
+            error = describe(OutputInvalid(f"The outputs of the last steps together: {found[0]['detail']}"), "output")
+            return Outcome(self.claim, "failed", error=error, failure=True, **known)
+        return Outcome(self.claim, "completed", output=output, **known)
 
     def yielded(self, steps: tuple[StepRecord, ...] = ()) -> Outcome:
         """Return the outcome of a started task that another worker is to go on with at once."""

@@ -132,6 +132,8 @@ def run_turn(*, worker: WorkerState) -> TurnReport:
 def release_held(worker: WorkerState) -> int:
     """Give back every task that this process holds, running or not; returns how many. Callable from any thread.
 
+    Their handlers are told to stop; whatever they return is not written.
+
     Raises:
         Unavailable, django.db.Error: the database failed; the leases will settle it.
     """
@@ -142,6 +144,8 @@ def release_held(worker: WorkerState) -> int:
     ticks = heart.held()
     heart.drop(ticks)
     _release(worker, ticks)
+    for tick in ticks:
+        tick.lose()
     return len(ticks)
 
 
