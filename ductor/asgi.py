@@ -1,5 +1,7 @@
 """The ASGI application of both surfaces; `DUCTOR_ROLE` says which one a process serves."""
 
+import logging
+
 from django.core.asgi import get_asgi_application
 
 _django = get_asgi_application()
@@ -11,4 +13,5 @@ from tenants.api.parsing import MAX_BODY_BYTES  # noqa: E402
 from tenants.db.roles import refuse_unsafe_role  # noqa: E402
 
 refuse_unsafe_role()
+logging.getLogger().setLevel(logging.INFO)
 application = BodyLimit(_django, MAX_BODY_BYTES)

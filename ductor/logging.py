@@ -39,7 +39,8 @@ _MAX_CHAIN = 5
 def logging_settings(role: str) -> dict[str, Any]:
     """Configure structlog and return Django's LOGGING for a process of `role`.
 
-    Servers and clusters log from INFO; a command's screen belongs to its answer, so commands log from WARNING.
+    Servers and clusters log from INFO (`ductor.asgi` says so for the operator's); a command's screen belongs to its
+    answer, so commands log from WARNING, and nothing of a connection that failed: that is their answer then.
     """
     structlog.configure(
         processors=[
@@ -51,19 +52,20 @@ def logging_settings(role: str) -> dict[str, Any]:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-    level = "INFO" if role in ("web", "worker") else "WARNING"
+    serves = role in ("web", "worker")
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"json": {"()": json_formatter, "role": role}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
-        "root": {"handlers": ["stderr"], "level": level},
+        "root": {"handlers": ["stderr"], "level": "INFO" if serves else "WARNING"},
         "loggers": {
             # One line a request is written by ductor.middleware; Django's own ones carry raw paths.
             "django.request": {"level": "CRITICAL"},
             "django.server": {"level": "CRITICAL"},
             # At DEBUG this one writes statements with their values.
             "django.db.backends": {"level": "WARNING"},
+            "psycopg.pool": {"level": "WARNING" if serves else "CRITICAL"},
         },
     }
 
