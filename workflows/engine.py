@@ -131,9 +131,9 @@ class Engine:
         self._deadline(seconds + GRACE_SECONDS + KILL_SECONDS)
 
     def _load(self, tick: Tick) -> None:
-        """Read what earlier claims of the task recorded. The first token can't have a record before it."""
+        """Read what earlier claims of the task recorded. A claim that was given back unstarted counts as no attempt."""
         tick.loaded = True
-        if tick.claim.token == 1:
+        if tick.claimed.attempt == 1:
             return
         for step in list_steps(tenant_id=tick.claim.tenant_id, task_id=tick.claim.task_id):
             if step.state == "completed":

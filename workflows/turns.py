@@ -48,6 +48,7 @@ class WorkerState:
     turns: int = field(default=0, init=False)
     pace: Pace = field(default_factory=Pace, init=False)
     unreleased: list[Claim] = field(default_factory=list, init=False)
+    system_due_at: datetime | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.results = Results(self._settle)
@@ -81,7 +82,7 @@ class TurnReport:
 
     Attributes:
         claimed: tasks that were claimed; 0 means that there was nothing to do.
-        next_due_at: where nothing was claimed, when something may become due.
+        next_due_at: where nothing was claimed, when something of the customers' may become due.
         retire: a step's thread hangs; unstarted tasks were given back, and this process must end.
     """
 
@@ -110,7 +111,9 @@ def run_turn(*, worker: WorkerState) -> TurnReport:
                 limit=worker.pace.size(lane, most),
                 lease_seconds=settings.DUCTOR_LEASE_SECONDS,
             )
-            if taken.next_due_at is not None:
+            if lane == SYSTEM_QUEUE:
+                worker.system_due_at = taken.next_due_at
+            elif taken.next_due_at is not None:
                 next_due.append(taken.next_due_at)
             if taken.tasks:
                 crashpoints.reach("after_claim")

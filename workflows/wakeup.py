@@ -10,6 +10,7 @@ import logging
 import random
 import secrets
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -34,7 +35,7 @@ _LOOK_SECONDS = 0.25
 
 
 def wait(*, worker: "WorkerState", seconds: float) -> None:
-    """Sleep up to `seconds`, until a turn becomes ready or the worker drains.
+    """Sleep up to `seconds`, until a turn becomes ready, the system lane has work due, or the worker drains.
 
     The first call after work only registers the worker and returns, so that the caller claims once more before it
     sleeps.
@@ -45,9 +46,11 @@ def wait(*, worker: "WorkerState", seconds: float) -> None:
     listener = worker.listener
     if not listener.registered and listener.enter():
         return
-    deadline = time.monotonic() + seconds
+    if worker.system_due_at is not None:
+        seconds = min(seconds, max(_LOOK_SECONDS, (worker.system_due_at - datetime.now(UTC)).total_seconds()))
     if not listener.registered:
-        deadline = min(deadline, time.monotonic() + POLL_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311
+        seconds = min(seconds, POLL_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311
+    deadline = time.monotonic() + seconds
     listener.stay()
     while (left := deadline - time.monotonic()) > 0 and not worker.draining():
         if listener.heard(min(left, _LOOK_SECONDS)):
@@ -75,6 +78,9 @@ class Listener:
                 if not _arrives(self._connection):
                     raise psycopg.OperationalError("a notification did not arrive")
             self._connection.execute(f"listen {waking.CHANNEL}")
+            # What was announced before is covered by the claim that follows.
+            for _ in self._connection.notifies(timeout=0):
+                pass
         except psycopg.Error as failure:
             logger.warning("listen_failed_polling_instead", extra={"why": type(failure).__name__})
             self._not_before = time.monotonic() + RETRY_LISTEN_SECONDS
