@@ -65,6 +65,11 @@ def main(argv: list[str]) -> int:
         from ductor import testrun
 
         return testrun.main(arguments[1:])
+    if arguments[:1] == ["up"]:
+        from ductor.up import session
+
+        # Before Django: its settings read the logins that `up` may only be about to make.
+        return session.main(arguments[1:])
     return _run_django(argv)
 
 
@@ -78,6 +83,7 @@ def _run_again(environment: Environment, argv: list[str]) -> int:
 
 def _run_django(argv: list[str]) -> int:
     from ductor import databases
+    from ductor.database_roles import InitFailed
     from ductor.embedded import ServerFailed
 
     try:
@@ -85,7 +91,7 @@ def _run_django(argv: list[str]) -> int:
         databases.connection_settings(os.environ["DUCTOR_ROLE"])
         if needs_database(argv[1:]):
             databases.ensure_server()
-    except (ServerFailed, databases.DatabaseUnclear) as failure:
+    except (ServerFailed, InitFailed, databases.DatabaseUnclear) as failure:
         return _fail(str(failure))
     from django.core.management import execute_from_command_line
 

@@ -192,18 +192,17 @@ def ensure_server() -> None:
     Fresh data get their roles and tables at once, so that every command works on a fresh machine.
 
     Raises:
-        ServerFailed: it can't be had; the message is one line.
+        ServerFailed, InitFailed: it can't be had; the message is one line.
     """
     if not uses_embedded():
         return
     server = embedded_server()
-    fresh = not server.data.exists()
     server.acquire(_say)
     atexit.register(server.release)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         # The default ends the process without its exit functions, and the server would stay behind.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    if fresh:
+    if not server.prepared.exists():
         from ductor.init_db import initialise
 
         initialise(progress=_say)

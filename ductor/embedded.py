@@ -51,6 +51,11 @@ class EmbeddedServer:
         return self._folder.path
 
     @property
+    def prepared(self) -> Path:
+        """The file that says that init-db has been through with these data; it goes with them."""
+        return self.data / "ductor.prepared"
+
+    @property
     def socket_dir(self) -> Path:
         """The folder of the socket: under home, or under /tmp where home's path is too long for a socket."""
         near = self.home / "pg-socket"

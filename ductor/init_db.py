@@ -49,7 +49,13 @@ def initialise(*, progress: Progress = lambda _: None, new_passwords: bool = Fal
     server.acquire(progress)
     try:
         prepare(embedded_login(), trusted=True, progress=progress)
-        migrate(progress=progress)
+        # Before the migrations: they are a command like any other, which would else call this again.
+        server.prepared.touch()
+        try:
+            migrate(progress=progress)
+        except BaseException:
+            server.prepared.unlink(missing_ok=True)
+            raise
     finally:
         server.release()
 
