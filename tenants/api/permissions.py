@@ -28,11 +28,12 @@ class KeyScope(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         method = self.safe_methods.get(request.method or "", request.method or "")
         needed = view.scopes.get(method)
-        if request.user is None:
+        principal = getattr(request.auth, "principal", None)
+        if principal is None:
             raise Unauthenticated
         if needed is None:
             # The method itself is refused with 405 by the view when it has no handler for it.
             return method not in view.allowed_methods
-        if needed not in request.user.scopes:
+        if needed not in principal.scopes:
             raise Forbidden(f"This key lacks the scope {needed}.", scope=needed)
         return True

@@ -1,6 +1,6 @@
 """The base of every view of the tenant API."""
 
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 from uuid import UUID
 
 from rest_framework.renderers import JSONRenderer
@@ -9,6 +9,7 @@ from rest_framework.views import APIView
 from tenants.api.authentication import AttachedKey
 from tenants.api.parsing import StrictJSONParser
 from tenants.api.permissions import KeyScope
+from tenants.principals import Principal
 from tenants.scope import require_attached
 
 
@@ -16,14 +17,19 @@ class TenantResource(APIView):
     """A resource of the attached tenant. A subclass says in `scopes` which scope of a key each method needs."""
 
     scopes: ClassVar[dict[str, str]] = {}
-    authentication_classes: ClassVar[list[Any]] = [AttachedKey]
-    permission_classes: ClassVar[list[Any]] = [KeyScope]
-    parser_classes: ClassVar[list[Any]] = [StrictJSONParser]
-    renderer_classes: ClassVar[list[Any]] = [JSONRenderer]
+    authentication_classes = [AttachedKey]
+    permission_classes = [KeyScope]
+    parser_classes = [StrictJSONParser]
+    renderer_classes = [JSONRenderer]
     # Without `options`, which would describe the view: it is refused with 405 like any method that is not there.
-    http_method_names: ClassVar[list[str]] = ["get", "head", "post", "put", "patch", "delete"]
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     @property
     def tenant_id(self) -> UUID:
         """The attached tenant."""
         return require_attached()
+
+    @property
+    def principal(self) -> Principal:
+        """Who acts: the key of the request."""
+        return cast(Principal, self.request.user)

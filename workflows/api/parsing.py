@@ -58,7 +58,7 @@ _DETAILS = {
 }
 
 
-def _validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+def _validator(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(
         schema, validate_formats=True, offline=True, pattern_options=jsonschema_rs.RegexOptions()
     )
@@ -160,7 +160,7 @@ def _check(validator: jsonschema_rs.Draft202012Validator, body: Mapping[str, Any
     for error in validator.iter_errors(body):
         keyword = error.kind.name
         if keyword == "required":
-            pointer = pointer_of([str(error.kind.property)])
+            pointer = pointer_of([getattr(error.kind, "property", "")])
             errors.append({"pointer": pointer, "code": "required", "detail": "This is needed."})
         elif keyword in _DETAILS:
             pointer = pointer_of([str(key) for key in error.instance_path])

@@ -47,7 +47,7 @@ class TaskList(TenantResource):
         # The answer is made after the scope has committed: success is said only of what is known to be durable.
         with tenant_scope():
             [started] = start_tasks(
-                tenant_id=self.tenant_id, starts=[start], principal=request.user, immediate=True, source="api"
+                tenant_id=self.tenant_id, starts=[start], principal=self.principal, immediate=True, source="api"
             )
             task = get_task(tenant_id=self.tenant_id, task_id=started.task_id)
         headers = {"Location": reverse("task", args=[str(started.task_id)])}
@@ -79,7 +79,7 @@ class TaskCancel(TenantResource):
         """Cancel a task and show it."""
         parsing.no_parameters(request.query_params)
         reason = parsing.read_cancel(_body(request))
-        task = cancel(tenant_id=self.tenant_id, task_id=parse_id(task_id), principal=request.user, reason=reason)
+        task = cancel(tenant_id=self.tenant_id, task_id=parse_id(task_id), principal=self.principal, reason=reason)
         return Response(serializers.task_document(task))
 
 
