@@ -22,7 +22,9 @@ from workflows.graph import Mistake
 def check_workflows(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[checks.CheckMessage]:
     """Check every workflow of this process."""
     workflows = registry.all()
-    messages = [_error(workflow, mistake) for workflow in workflows for mistake in workflow.mistakes()]
+    messages: list[checks.CheckMessage] = [
+        _error(workflow, mistake) for workflow in workflows for mistake in workflow.mistakes()
+    ]
     messages += [_error(workflow, mistake) for workflow, mistake in _doubles(workflows)]
     declared = {*settings.DUCTOR_QUEUES, SYSTEM_QUEUE}
     messages += [

@@ -2,7 +2,7 @@
 
 import time
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from workflows.claims import Claim, ClaimedTask, Outcome, StepRecord
 from workflows.context import Context, cancel
@@ -103,17 +103,8 @@ class Tick:
 
     def record(self, step: str, begun: datetime, output: Any = None, error: dict[str, Any] | None = None) -> StepRecord:
         """Return the record of one step that ends now."""
-        state = "completed" if error is None else "failed"
-        return StepRecord(
-            self.claim,
-            step,
-            self.claimed.attempt,
-            state,
-            output,
-            error,
-            begun,
-            datetime.now(UTC),  # type: ignore[arg-type]
-        )
+        state: Literal["completed", "failed"] = "completed" if error is None else "failed"
+        return StepRecord(self.claim, step, self.claimed.attempt, state, output, error, begun, datetime.now(UTC))
 
     def completed(self, steps: tuple[StepRecord, ...] = ()) -> Outcome:
         """Return the outcome of a task whose graph is done; it fails where its outputs are too large together."""

@@ -6,7 +6,7 @@ waited for them. What has not started 50 ms after the claim, or when the worker 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -71,7 +71,7 @@ class WorkerState:
         self.engine.threads.close()
         self.listener.close()
 
-    def _settle(self, ticks: list[Tick]) -> None:
+    def _settle(self, ticks: Iterable[Tick]) -> None:
         if self.heart is not None:
             self.heart.drop(ticks)
 
@@ -191,7 +191,8 @@ class _Batch:
         return ticks
 
     def _first_round(self, ticks: list[Tick]) -> tuple[list[Tick], Tick | None]:
-        active, busy, started = [], 0.0, 0
+        active: list[Tick] = []
+        busy, started = 0.0, 0
         now = self.begun
         for place, tick in enumerate(ticks):
             if self._must_stop(place, now):
@@ -221,7 +222,7 @@ class _Batch:
         return place > 0 and now - self.begun > START_SECONDS
 
     def _round(self, ticks: list[Tick]) -> tuple[list[Tick], Tick | None]:
-        active = []
+        active: list[Tick] = []
         for tick in ticks:
             if tick.lost:
                 continue

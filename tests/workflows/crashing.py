@@ -7,6 +7,17 @@ import sys
 from pathlib import Path
 
 
+def worker_environment(trace: Path, crash_point: str = "") -> dict[str, str]:
+    """Return the environment of a worker process that has the authors' app."""
+    return {
+        **os.environ,
+        "DUCTOR_ROLE": "worker",
+        "DUCTOR_APPS": "tests.workflows.authors",
+        "DUCTOR_TEST_TRACE": str(trace),
+        "DUCTOR_TEST_CRASH_POINT": crash_point,
+    }
+
+
 class CrashingWorker:
     """Runs workers over the authors' app; each execution of a handler leaves a line in the trace."""
 
@@ -15,15 +26,8 @@ class CrashingWorker:
 
     def run(self, crash_point: str = "") -> int:
         """Run a worker to its end; returns its exit code, -9 where it died at the point."""
-        env = {
-            **os.environ,
-            "DUCTOR_ROLE": "worker",
-            "DUCTOR_APPS": "tests.workflows.authors",
-            "DUCTOR_TEST_TRACE": str(self.trace),
-            "DUCTOR_TEST_CRASH_POINT": crash_point,
-        }
-        done = subprocess.run([sys.executable, "-m", "tests.workflows.run_worker"], env=env, timeout=60)
-        return done.returncode
+        command = [sys.executable, "-m", "tests.workflows.run_worker"]
+        return subprocess.run(command, env=worker_environment(self.trace, crash_point), timeout=60).returncode
 
     def dies_at(self, crash_point: str) -> None:
         assert self.run(crash_point) == -signal.SIGKILL
