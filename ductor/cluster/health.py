@@ -2,11 +2,11 @@
 clusters too. Whoever reads it may find it missing; nothing depends on it.
 """
 
-import logging
 import threading
 from datetime import datetime
 from uuid import UUID
 
+import structlog
 from django.db import Error as DatabaseFailure
 from django.db import connections
 from django.utils import timezone
@@ -17,7 +17,7 @@ from django_q.status import Stat, Status
 
 from ductor.cluster.shared import Board, Flag, Phase
 
-logger = logging.getLogger("ductor.cluster")
+log = structlog.get_logger("ductor.cluster")
 
 SAVE_EVERY_SECONDS = 5.0
 KEPT_SECONDS = 15
@@ -69,7 +69,7 @@ class HealthRecorder(threading.Thread):
         except (DatabaseFailure, OSError) as failure:
             connections.close_all()
             if not self.lost:
-                logger.warning("the health record can't be saved: %s", type(failure).__name__)
+                log.warning("health_record_lost", why=type(failure).__name__)
             self.lost = True
         else:
             self.lost = False

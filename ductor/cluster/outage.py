@@ -1,9 +1,10 @@
 """The database is away, or refuses: how long to pause, and what of it is worth a line in the log."""
 
-import logging
 import random
 
-logger = logging.getLogger("ductor.cluster")
+import structlog
+
+log = structlog.get_logger("ductor.cluster")
 
 MAX_PAUSE_SECONDS = 5.0
 
@@ -19,14 +20,14 @@ class Outage:
         """Log the failure if it is news. Returns the pause in seconds: doubled each time, with jitter."""
         line = one_line(failure)
         if line != self.last_line:
-            logger.warning("turn failed, will try again: %s", line)
+            log.warning("turn_failed", why=line)
         self.last_line = line
         self.failures += 1
         return min(MAX_PAUSE_SECONDS, 0.1 * 2 ** min(self.failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311
 
     def over(self) -> None:
         if self.failures:
-            logger.warning("turns run again after %d failures", self.failures)
+            log.warning("turns_run_again", failures=self.failures)
         self.failures = 0
         self.last_line = ""
 

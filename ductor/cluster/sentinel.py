@@ -3,7 +3,6 @@
 It never talks to the database, to the cache or to anything else that can keep it waiting.
 """
 
-import logging
 import multiprocessing.connection
 import os
 import time
@@ -12,6 +11,7 @@ from multiprocessing.context import ForkProcess
 from uuid import UUID
 
 import django_q.cluster
+import structlog
 from django_q.conf import Conf, prometheus_multiprocess
 
 from ductor.cluster.lifeline import die_with_parent, on_stop_signals, stop_signals_held
@@ -20,7 +20,7 @@ from ductor.cluster.shared import POLL_SECONDS, Board, Flag, Phase, Timer
 from ductor.cluster.worker import run_worker
 from workflows.heartbeats import EXIT_HUNG
 
-logger = logging.getLogger("ductor.cluster")
+log = structlog.get_logger("ductor.cluster")
 
 KILL_MARGIN_SECONDS = 5.0
 JOIN_SECONDS = 2.0
@@ -86,7 +86,7 @@ class Sentinel(django_q.cluster.Sentinel):
                 worker.start()
         except OSError as failure:
             # A host out of processes or memory is no reason to kill the workers that run.
-            logger.critical("no worker could be started: %s", failure)
+            log.critical("worker_not_started", why=failure.strerror)
             self.vacate(seat, delay=self.crashes.next_delay(time.monotonic()) + 1.0)
             return
         self.board.seat(seat, worker.pid or 0)
@@ -115,7 +115,7 @@ class Sentinel(django_q.cluster.Sentinel):
     def check_pool(self) -> None:
         for worker in list(self.pool):
             if worker.is_alive() and worker.timer.value == Timer.KILL:
-                logger.critical("worker %s hung past its deadline and is killed", worker.pid)
+                log.critical("worker_hung_killed", pid=worker.pid)
                 self.kill(worker)
                 self.reincarnate(worker, delay=0.0)
             elif not worker.is_alive():
@@ -126,14 +126,14 @@ class Sentinel(django_q.cluster.Sentinel):
     def delay_after(self, worker: WorkerHandle) -> float:
         if worker.exitcode == 0:
             recycled = worker.timer.value == Timer.RECYCLED
-            logger.info("worker %s %s", worker.pid, "recycled" if recycled else "stopped")
+            log.info("worker_recycled" if recycled else "worker_stopped", pid=worker.pid)
             return 0.0
         if worker.exitcode == EXIT_HUNG:
-            logger.critical("worker %s gave up on a hung handler", worker.pid)
+            log.critical("worker_gave_up_hung_handler", pid=worker.pid)
             return 0.0
         now = time.monotonic()
         delay = self.crashes.next_delay(now) if now - worker.born < QUICK_SECONDS else 0.0
-        logger.critical("worker %s died with exit code %s; next one in %.1f s", worker.pid, worker.exitcode, delay)
+        log.critical("worker_died", pid=worker.pid, exit_code=worker.exitcode, next_in_seconds=delay)
         return delay
 
     def reincarnate(self, worker: WorkerHandle, *, delay: float) -> None:
@@ -163,7 +163,7 @@ class Sentinel(django_q.cluster.Sentinel):
             self.check_pool()
             multiprocessing.connection.wait([worker.sentinel for worker in self.pool], timeout=POLL_SECONDS)
         for worker in list(self.pool):
-            logger.critical("worker %s did not drain and is killed", worker.pid)
+            log.critical("worker_undrained_killed", pid=worker.pid)
             self.kill(worker)
             self.reincarnate(worker, delay=0.0)
 

@@ -14,6 +14,8 @@ import time
 from datetime import UTC, datetime
 from typing import NoReturn
 
+import structlog
+from django.conf import settings
 from django.db import Error as DatabaseFailure
 from django.db import connections
 from django_q.signals import post_spawn
@@ -27,10 +29,10 @@ from tenants.errors import Unavailable
 from workflows import wakeup
 from workflows.turns import WorkerState, release_held, run_turn
 
-logger = logging.getLogger("ductor.cluster")
+log = structlog.get_logger("ductor.cluster")
 
 DUE_SOON_SECONDS = 60.0
-REST_SECONDS = 30.0
+MIN_REST_SECONDS, MAX_REST_SECONDS = 0.5, 15.0
 LEAVE_SECONDS = 10.0
 
 
@@ -42,7 +44,7 @@ def run_worker(seat: Seat, parent_pid: int) -> NoReturn:
         code = WorkerProcess(seat, parent_pid).run()
     finally:
         if code:
-            sys.excepthook(*sys.exc_info())
+            log.critical("worker_failed", exc_info=True)
         flush()
         os._exit(code)
 
@@ -63,6 +65,8 @@ class WorkerProcess:
         self.tasks_done = 0
         self.empty_turns = 0
         self.outage = Outage()
+        # An ended lease announces itself to nobody: whoever claims next takes its task back.
+        self.longest_rest = min(MAX_REST_SECONDS, max(MIN_REST_SECONDS, settings.DUCTOR_LEASE_SECONDS / 4))
         self.state = WorkerState(
             name=worker_name(), queues=seat.plan.queues, deadline=self.deadline, draining=self.draining
         )
@@ -82,8 +86,9 @@ class WorkerProcess:
         recycled = False
         while not (recycled or self.draining()):
             recycled = not self.turn()
-        # A hung thread of a handler may hold a lock that the next two lines want.
+        # A hung thread of a handler may hold a lock that the way out wants.
         self.deadline(LEAVE_SECONDS)
+        self.state.close()
         connections.close_all()
         flush()
         if recycled:
@@ -106,12 +111,12 @@ class WorkerProcess:
         return not (report.retire or self.tasks_done >= self.seat.plan.recycle_tasks or rss_check())
 
     def rest(self, next_due_at: datetime | None) -> None:
-        """Sleep until a turn becomes ready, until `next_due_at`, at most half a minute."""
+        """Sleep until a turn is ready or `next_due_at` comes, and not long past the end of a dead worker's lease."""
         # What is due and still not claimed is held back by a limit: looking again at once would only load the server.
         floor = min(1.0, 0.01 * 2 ** min(self.empty_turns, 10))
         due_in = math.inf if next_due_at is None else (next_due_at - datetime.now(UTC)).total_seconds()
         self.enter(Phase.WORKING if due_in < DUE_SOON_SECONDS else Phase.IDLE)
-        wakeup.wait(worker=self.state, seconds=min(REST_SECONDS, max(floor, due_in)))
+        wakeup.wait(worker=self.state, seconds=min(self.longest_rest, max(floor, due_in)))
         self.enter(Phase.WORKING)
 
     def enter(self, phase: Phase) -> None:
@@ -134,9 +139,9 @@ class WorkerProcess:
         time.sleep(self.seat.plan.drain_seconds)
         try:
             released = release_held(self.state)
-            logger.warning("drain grace over: %d running tasks released", released)
+            log.warning("drain_grace_over", released=released)
         except (DatabaseFailure, Unavailable) as failure:
-            logger.warning("drain grace over: tasks come back when their leases end (%s)", one_line(failure))
+            log.warning("drain_grace_over", released=0, why=one_line(failure))
         finally:
             flush()
             os._exit(0)

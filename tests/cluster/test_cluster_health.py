@@ -1,0 +1,66 @@
+"""The health record: django-q2's Stat in the cache, and what happens when there is no cache."""
+
+import signal
+import uuid
+
+from django_q.status import Stat
+from structlog.testing import capture_logs
+
+from ductor.cluster.health import HealthRecorder
+from ductor.cluster.shared import Board, Flag, Phase
+from tests import database
+from tests.builders import rows
+from tests.cluster.conftest import StartCluster
+from tests.cluster.running import until
+
+
+def recorder(board: Board) -> HealthRecorder:
+    started = Flag()
+    started.set()
+    return HealthRecorder(pid=1, sentinel_pid=2, cluster_id=uuid.uuid4(), board=board, drain=Flag(), started=started)
+
+
+def test_a_cluster_shows_itself_with_its_workers(start_cluster: StartCluster) -> None:
+    cluster = start_cluster()
+    with database.as_role("worker"):
+        until(Stat.get_all)
+        (stat,) = Stat.get_all()
+        assert (stat.pid, stat.sentinel) == (cluster.process.pid, cluster.sentinel)
+        until(lambda: sorted(Stat.get_all()[0].workers) == sorted(cluster.workers))
+    cluster.signal_group(signal.SIGTERM)
+    assert cluster.wait_end() == 0
+
+
+def test_the_record_says_idle_working_and_stopping() -> None:
+    board = Board(2)
+    record = recorder(board)
+    assert record.status() == "Idle"
+    board.enter(1, Phase.WORKING)
+    assert record.status() == "Working"
+    record.drain.set()
+    assert record.status() == "Stopping"
+
+
+def test_its_key_in_the_cache_belongs_to_the_system() -> None:
+    with database.as_role("worker"):
+        recorder(Board(1)).save()
+    keys = [key for (key,) in rows("select cache_key from tenants_cache")]
+    assert len(keys) == 2
+    assert all(key.startswith("system:") for key in keys)
+
+
+def test_a_lost_cache_is_one_line_and_one_more_when_it_was_back_and_is_lost_again() -> None:
+    record = recorder(Board(1))
+    with database.as_role("worker"), capture_logs() as lines:
+        for exists in (False, False, True, False):
+            rename("tenants_cache" if exists else "gone")
+            record.save()
+        rename("tenants_cache")
+    assert lines == [{"event": "health_record_lost", "why": "ProgrammingError", "log_level": "warning"}] * 2
+
+
+def rename(name: str) -> None:
+    found = database.owner().execute("select to_regclass('tenants_cache') is not null").fetchone()
+    present = "tenants_cache" if found and found[0] else "gone"
+    if present != name:
+        database.owner().execute(f"alter table {present} rename to {name}")
