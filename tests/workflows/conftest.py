@@ -1,5 +1,6 @@
 """A worker in the test's own process, and a registry of its own for the workflows that a test declares."""
 
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -8,6 +9,7 @@ from django.db import connections
 
 from tests import database
 from workflows import registry
+from workflows.execution import install_alarm
 from workflows.turns import TurnReport, WorkerState, run_turn
 
 
@@ -58,3 +60,14 @@ def flows() -> Iterator[None]:
     """Workflows that the test declares are known to this test only."""
     with registry.isolated():
         yield
+
+
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    """Handlers that a test runs outside a worker are stopped as in one; afterwards nothing ticks on."""
+    before = signal.getsignal(signal.SIGALRM)
+    install_alarm()
+    with registry.isolated():
+        yield
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    signal.signal(signal.SIGALRM, before)

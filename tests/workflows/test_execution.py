@@ -1,12 +1,7 @@
-"""One handler, run once: what it returns, how it fails, how it is stopped."""
+"""One handler, run once: what it returns and how it fails."""
 
 import asyncio
-import contextlib
 import contextvars
-import signal
-import threading
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -14,53 +9,11 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
-from ductor import Cancelled, Context, PermanentError, RetryLater, StepTimeout, Workflow
-from tests import database
-from tests.builders import rows
-from workflows import registry
-from workflows.context import cancel
-from workflows.execution import MAX_MESSAGE, MAX_TRACEBACK, StepFailure, execute, install_alarm
+from ductor import Context, PermanentError, RetryLater, Workflow
+from tests.workflows.executing import Handler, context_of, failure_of, one, run
+from workflows.execution import MAX_MESSAGE, MAX_TRACEBACK, execute
 
-Handler = Callable[[Context[Any]], Any]
-
-
-@pytest.fixture(autouse=True)
-def alarm() -> Iterator[None]:
-    before = signal.getsignal(signal.SIGALRM)
-    install_alarm()
-    with registry.isolated():
-        yield
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    signal.signal(signal.SIGALRM, before)
-
-
-def run(
-    handler: Handler, *, timeout: float = 5.0, context: Context[Any] | None = None
-) -> tuple[Any, StepFailure | None]:
-    flow = Workflow("executed", version=1)
-    flow.step("only", timeout=timeout)(handler)
-    return execute(flow.steps["only"], context or context_of(flow))
-
-
-def context_of(flow: Workflow | None = None, **more: Any) -> Context[Any]:
-    given: dict[str, Any] = {
-        "input": {"n": 1},
-        "tenant": UUID(int=1),
-        "task_id": UUID(int=2),
-        "definition": flow or Workflow("contextual", version=1),
-        "step": "only",
-        "attempt": 1,
-        "outputs": {},
-        "report": lambda progress: None,
-    }
-    return Context(**{**given, **more})
-
-
-def failure_of(handler: Handler, **more: Any) -> StepFailure:
-    output, failure = run(handler, **more)
-    assert output is None
-    assert failure is not None
-    return failure
+pytestmark = pytest.mark.usefixtures("alarm")
 
 
 def test_what_a_handler_returns_is_its_output() -> None:
@@ -137,109 +90,6 @@ def test_a_handler_that_exits_fails_its_step_and_not_the_worker() -> None:
     assert (failure_of(exits).kind, failure_of(exits).error["class"]) == ("error", "SystemExit")
 
 
-def test_a_handler_that_raises_cancelled_by_itself_has_failed() -> None:
-    def raises(ctx: Context[Any]) -> None:
-        raise Cancelled
-
-    assert failure_of(raises).kind == "error"
-
-
-def busy(ctx: Context[Any]) -> None:
-    while True:
-        pass
-
-
-def asleep(ctx: Context[Any]) -> None:
-    time.sleep(60)
-
-
-def stubborn(ctx: Context[Any]) -> str:
-    try:
-        time.sleep(60)
-    except BaseException:
-        time.sleep(0.05)
-    return "done nevertheless"
-
-
-async def awaiting(ctx: Context[Any]) -> None:
-    await asyncio.sleep(60)
-
-
-async def stubborn_coroutine(ctx: Context[Any]) -> str:
-    with contextlib.suppress(asyncio.CancelledError):
-        await asyncio.sleep(60)
-    return "done nevertheless"
-
-
-@pytest.mark.parametrize("handler", [busy, asleep, stubborn, awaiting])
-def test_a_step_is_stopped_at_its_timeout(handler: Handler) -> None:
-    begun = time.monotonic()
-    failure = failure_of(handler, timeout=0.1)
-
-    assert (failure.kind, failure.error["class"]) == ("timeout", "StepTimeout")
-    assert time.monotonic() - begun < 2
-
-
-def test_the_alarm_goes_off_again_for_a_handler_that_swallows_it() -> None:
-    def swallows(ctx: Context[Any]) -> None:
-        for _ in range(3):
-            try:
-                time.sleep(60)
-            except BaseException:
-                continue
-
-    begun = time.monotonic()
-    assert failure_of(swallows, timeout=0.05).kind == "timeout"
-    assert time.monotonic() - begun < 4
-
-
-def test_a_timeout_of_the_handlers_own_is_an_ordinary_error() -> None:
-    async def raises(ctx: Context[Any]) -> None:
-        raise TimeoutError("the shop did not answer")
-
-    assert (failure_of(raises).kind, failure_of(raises).error["class"]) == ("error", "TimeoutError")
-
-
-def test_in_a_thread_the_handler_sees_that_it_should_stop() -> None:
-    context = context_of()
-    seen: list[StepFailure | None] = []
-
-    def polite(ctx: Context[Any]) -> None:
-        while True:
-            ctx.raise_if_cancelled()
-            time.sleep(0.01)
-
-    thread = threading.Thread(target=lambda: seen.append(run(polite, context=context)[1]))
-    thread.start()
-    cancel(context, StepTimeout)
-    thread.join(timeout=5)
-
-    assert [failure.kind for failure in seen if failure] == ["timeout"]
-
-
-@pytest.mark.parametrize("handler", [busy, asleep, stubborn, awaiting, stubborn_coroutine])
-def test_a_lost_lease_stops_the_handler_and_nothing_is_to_be_written(handler: Handler) -> None:
-    context = context_of()
-    threading.Timer(0.1, cancel, [context]).start()
-    begun = time.monotonic()
-
-    failure = failure_of(handler, context=context)
-
-    assert failure == StepFailure("lost", {})
-    assert context.cancelled
-    assert time.monotonic() - begun < 3
-
-
-def test_a_cancel_that_comes_too_late_meets_no_other_handler() -> None:
-    context = context_of()
-    assert run(lambda ctx: 1, context=context) == (1, None)
-
-    cancel(context)
-    time.sleep(0.01)
-
-    assert run(lambda ctx: time.sleep(0.05)) == (None, None)
-
-
 def test_context_variables_of_a_handler_end_with_it() -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="clean")
 
@@ -249,18 +99,6 @@ def test_context_variables_of_a_handler_end_with_it() -> None:
 
     assert run(sets) == ("dirty", None)
     assert variable.get() == "clean"
-
-
-def test_a_handler_interrupted_in_a_query_leaves_no_statement_behind() -> None:
-    database.touch()
-
-    def queries(ctx: Context[Any]) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("select pg_sleep(30) /* interrupted */")
-
-    assert failure_of(queries, timeout=0.2).kind == "timeout"
-    assert rows("select query from pg_stat_activity where state = 'active' and pid <> pg_backend_pid()") == []
-    assert run(lambda ctx: _one()) == (1, None)
 
 
 def test_an_async_handler_uses_the_threads_own_connection() -> None:
@@ -275,28 +113,22 @@ def test_an_async_handler_uses_the_threads_own_connection() -> None:
 def test_a_transaction_left_open_is_rolled_back_and_reported() -> None:
     def leaves(ctx: Context[Any]) -> None:
         transaction.atomic().__enter__()
-        _one()
+        one()
 
     failure = failure_of(leaves)
 
     assert failure.error["class"] == "TransactionLeft"
     assert not connection.in_atomic_block
-    assert run(lambda ctx: _one()) == (1, None)
+    assert run(lambda ctx: one()) == (1, None)
 
 
 def test_autocommit_left_off_is_reported() -> None:
     def leaves(ctx: Context[Any]) -> None:
         transaction.set_autocommit(False)
-        _one()
+        one()
 
     assert failure_of(leaves).error["class"] == "TransactionLeft"
-    assert run(lambda ctx: _one()) == (1, None)
-
-
-def _one() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("select 1")
-        return int(cursor.fetchone()[0])
+    assert run(lambda ctx: one()) == (1, None)
 
 
 def _backend() -> int:

@@ -1,14 +1,13 @@
 """Starting tasks from Python: transactions, tenants, keys, refusals, the stored definition."""
 
 import threading
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
-from ductor import Context, Retry, Workflow
+from ductor import Retry, Workflow
 from tenants.errors import PolicyMissing, ScopeConflict, ScopeMissing, TenantNotFound
 from tenants.scope import attach, tenant_scope
 from tests.builders import PRINCIPAL, assert_counters_true, build_tenant, rows
@@ -24,7 +23,6 @@ from workflows.errors import (
     QuotaExceeded,
     UnknownWorkflow,
 )
-from workflows.handles import TaskFailed
 from workflows.starting import Start, start_tasks
 
 pytestmark = pytest.mark.usefixtures("flows")
@@ -255,56 +253,6 @@ def test_the_most_patient_step_sets_the_failure_cap() -> None:
     flow.start(tenant=tenant.id)
 
     assert rows("select max_failures from workflows_task") == [(12,)]
-
-
-def test_an_input_object_comes_back_as_one(worker: TestWorker) -> None:
-    @dataclass
-    class Order:
-        id: int
-        note: str = ""
-
-    tenant, flow = build_tenant(), Workflow("typed", version=1, input=Order)
-    seen: list[Any] = []
-
-    @flow.step
-    def only(ctx: Context[Order]) -> Order:
-        seen.append(ctx.input)
-        return Order(ctx.input.id + 1)
-
-    task = flow.start(Order(3), tenant=tenant.id)
-    worker.run_all()
-
-    assert seen == [Order(3)]
-    assert task.result(timeout=0) == {"id": 4, "note": ""}
-
-
-def test_a_handle_reads_waits_and_raises(worker: TestWorker) -> None:
-    tenant, flow = build_tenant(), Workflow("handled", version=1)
-
-    @flow.step(retry=Retry(max_attempts=1))
-    def fails(ctx: Context[Any]) -> None:
-        raise ValueError("no")
-
-    task = flow.start(tenant=tenant.id)
-    assert task.status == "queued"
-    with pytest.raises(TimeoutError):
-        task.result(timeout=0.05)
-    worker.run_all()
-
-    assert task.status == "queued"
-    assert task.refresh().state == task.status == "failed"
-    with pytest.raises(TaskFailed, match="ended failed: ValueError"):
-        task.result()
-    with attach(tenant.id), tenant_scope(), pytest.raises(RuntimeError, match="transaction"):
-        task.result()
-
-
-def test_another_tenants_handle_is_refused() -> None:
-    tenant, other, flow = build_tenant(), build_tenant(), flow_of()
-    task = flow.start(tenant=tenant.id)
-
-    with attach(other.id), pytest.raises(ScopeConflict):
-        task.refresh()
 
 
 def test_start_tasks_answers_in_order() -> None:
