@@ -48,7 +48,9 @@ class HealthRecorder(threading.Thread):
 
     def __init__(self, *, pid: int, sentinel_pid: int, cluster_id: UUID, board: Board, drain: Flag, started: Flag):
         super().__init__(name="health-recorder", daemon=True)
-        self.ids = {"pid": pid, "sentinel_pid": sentinel_pid, "cluster_id": cluster_id}
+        self.pid = pid
+        self.sentinel_pid = sentinel_pid
+        self.cluster_id = cluster_id
         self.born = timezone.now()
         self.board = board
         self.drain = drain
@@ -56,6 +58,7 @@ class HealthRecorder(threading.Thread):
         self.lost = False
 
     def run(self) -> None:
+        self.started.wait(SAVE_EVERY_SECONDS)
         self.save()
         while not self.drain.wait(SAVE_EVERY_SECONDS):
             self.save()
@@ -63,7 +66,14 @@ class HealthRecorder(threading.Thread):
         connections.close_all()
 
     def save(self) -> None:
-        record = HealthRecord(**self.ids, born=self.born, board=self.board, status=str(self.status()))
+        record = HealthRecord(
+            pid=self.pid,
+            sentinel_pid=self.sentinel_pid,
+            cluster_id=self.cluster_id,
+            born=self.born,
+            board=self.board,
+            status=str(self.status()),
+        )
         try:
             record.save()
         except (DatabaseFailure, OSError) as failure:

@@ -61,8 +61,9 @@ def forget_connections() -> None:
     for connection in connections.all(initialized_only=True):
         _inherited.append(connection)
         del connections[connection.alias]
-    _inherited.append(dict(DatabaseWrapper._connection_pools))
-    DatabaseWrapper._connection_pools.clear()
+    pools = DatabaseWrapper._connection_pools  # type: ignore[attr-defined]
+    _inherited.append(dict(pools))
+    pools.clear()
 
 
 os.register_at_fork(after_in_child=forget_connections)

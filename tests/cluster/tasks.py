@@ -9,9 +9,10 @@ from tests.cluster.running import until
 CUSTOMERS = "tenant_id <> '00000000-0000-7000-8000-000000000000'"
 
 
-def chores(tenant: Any, name: str, count: int = 1, **input: Any) -> list[str]:
+def chores(tenant: Any, name: str, count: int = 1, *, max_failures: int = 3, **input: Any) -> list[str]:
     """Start chores of one kind; returns their ids as text."""
-    return [str(task) for task in start(tenant, count, workflow=f"chore-{name}", input=input or None)]
+    started = start(tenant, count, workflow=f"chore-{name}", input=input or None, max_failures=max_failures)
+    return [str(task) for task in started]
 
 
 def states() -> Counter[str]:

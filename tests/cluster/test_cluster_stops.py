@@ -27,7 +27,7 @@ def send(cluster: RunningCluster, target: str, number: signal.Signals) -> None:
         ("group", signal.SIGINT),
     ],
 )
-def test_a_stop_signal_lets_running_tasks_finish(
+def test_a_stop_signal_lets_running_tasks_finish_and_a_second_one_changes_nothing(
     start_cluster: StartCluster, target: str, number: signal.Signals
 ) -> None:
     tenant = build_tenant()
@@ -35,25 +35,14 @@ def test_a_stop_signal_lets_running_tasks_finish(
     cluster = start_cluster()
     until(lambda: cluster.executions().total() >= 2, what=lambda: cluster.log)
     send(cluster, target, number)
+    time.sleep(0.05)
+    send(cluster, "group", signal.SIGTERM)
     assert cluster.wait_end() == 0, cluster.log
     assert cluster.leftovers() == []
     begun = cluster.executions().total()
     assert states() == {"completed": begun, "queued": 20 - begun}
     assert "Traceback" not in cluster.log
     assert_counters_true()
-
-
-def test_further_stop_signals_change_nothing(start_cluster: StartCluster) -> None:
-    tenant = build_tenant()
-    chores(tenant, "nap", 4, seconds=1)
-    cluster = start_cluster()
-    until(lambda: cluster.executions().total() >= 2, what=lambda: cluster.log)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
-        cluster.signal_group(number)
-        time.sleep(0.05)
-    assert cluster.wait_end() == 0, cluster.log
-    assert cluster.leftovers() == []
-    assert states() == {"completed": 2, "queued": 2}
 
 
 def test_what_still_runs_after_the_grace_is_released_without_a_failure(start_cluster: StartCluster) -> None:
