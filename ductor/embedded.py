@@ -85,6 +85,15 @@ class EmbeddedServer:
                 raise
             self._users, self._user_pid, self._count = users, os.getpid(), 1
 
+    def revive(self, progress: Callable[[str], None] = lambda _: None) -> None:
+        """Start the server again if it has ended under this process's use.
+
+        Raises:
+            ServerFailed: it doesn't start.
+        """
+        with self._reported(), self._transition():
+            self._ensure_running(progress)
+
     def release(self) -> None:
         """Stop using the server; the last user stops it. A forked child that inherited the use has no say.
 

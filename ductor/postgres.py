@@ -37,6 +37,8 @@ SETTINGS = {
 }
 
 _FATAL = re.compile(r"(?:FATAL|PANIC): +(.*)")
+# Why a server doesn't start on a sound folder.
+_SURROUNDINGS = re.compile(r"lock file|shared memory|semaphore|memory|socket|Permission denied|parameter")
 
 
 class ServerFailed(Exception):
@@ -185,25 +187,26 @@ class DataFolder:
         )
 
     def _forget_stale_pid(self) -> None:
-        """Make a dead server's pid file harmless.
+        """Make what a dead server left behind harmless.
 
-        PostgreSQL clears it itself unless another process has got the same number by now, as happens after a restart
-        of a container. While a process still works in the folder (a killed server's children), wait for its end.
+        PostgreSQL clears it itself unless its process number still means something: another process has it by now, as
+        happens after a restart of a container, or nobody has waited for the dead one. While a process still works in
+        the folder (a killed server's children), wait for its end.
         """
         deadline = time.monotonic() + STOP_SECONDS
         while (left := _working_in(self.path)) and time.monotonic() < deadline:
             time.sleep(0.1)
         if not left:
-            (self.path / "postmaster.pid").unlink(missing_ok=True)
+            for left_over in (self.path / "postmaster.pid", *self.socket_dir.glob(".s.PGSQL.*")):
+                left_over.unlink(missing_ok=True)
 
     def _explain(self, log: str, output: str) -> ServerFailed:
         if "No space left on device" in log + output:
             return ServerFailed("PostgreSQL can't start: the disk is full")
-        reasons = _FATAL.findall(log)
-        if reasons:
+        reasons = _FATAL.findall(log) or output.strip().splitlines()[-1:] or ["no reason given"]
+        if _FATAL.search(log) and not _SURROUNDINGS.search(reasons[0]):
             return self._damaged(f"{reasons[0].rstrip('.')} (log: {self.log})")
-        lines = output.strip().splitlines()
-        return ServerFailed(f"PostgreSQL can't start: {lines[-1] if lines else 'no reason given'} (log: {self.log})")
+        return ServerFailed(f"PostgreSQL can't start: {reasons[0]} (log: {self.log})")
 
     def _run(self, user: ServerUser, program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
         # PG* variables of the caller's shell would steer the programs to another server.

@@ -66,6 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         server.acquire()
         os.environ.update(prepare_server(server))
+        init_db.migrate()
         return _run(rest)
     except Stopped as stop:
         return 128 + stop.number
@@ -124,7 +125,6 @@ def _remove(server: EmbeddedServer, home: Path) -> None:
 
 def _run(arguments: Sequence[str]) -> int:
     environment = {name: value for name, value in os.environ.items() if name not in _foreign()}
-    environment["DUCTOR_ROLE"] = "operator"
     failed = [] if _names_path(arguments) else [name for name, command in CHECKS if _check(name, command, environment)]
     if failed:
         print(f"ductor: failed before the tests: {', '.join(failed)}", file=sys.stderr, flush=True)
@@ -133,7 +133,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _foreign() -> set[str]:
-    """Name what would lead the tests to another database or to other settings than the ones they ask for."""
+    """Name what would lead the tests to another database, role or setting than the ones they ask for."""
     ours = ("DUCTOR_HOME", "DUCTOR_DATABASE_URL_", "DUCTOR_TEST_")
     own = {name for name in os.environ if name.startswith("DUCTOR_") and not name.startswith(ours)}
     return own | {"DATABASE_URL", "DATABASE_DIRECT_URL", "VALKEY_URL"}

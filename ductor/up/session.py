@@ -28,6 +28,7 @@ DEMO_APP = "ductor.demo"
 READY_SECONDS = 60
 CLUSTER_READY = "qcluster ready"
 TICK_SECONDS = 0.2
+DATABASE_SECONDS = 1.0
 # A cluster drains for DUCTOR_DRAIN_SECONDS (25) before it lets go of what runs.
 STOP_MARGIN_SECONDS = 10
 
@@ -89,6 +90,8 @@ class Session:
         self.home = databases.home()
         self.console = Console(highlight=False)
         self.progress = ProgressLine()
+        self._embedded = databases.uses_embedded()
+        self._looked = 0.0
         drain = float(os.environ.get("DUCTOR_DRAIN_SECONDS") or 25)
         self.supervisor = Supervisor(self.home / "logs", self.console.print, drain + STOP_MARGIN_SECONDS)
 
@@ -104,14 +107,13 @@ class Session:
             check_port(port, flag)
         if self.options.reset:
             self._reset()
-        embedded = databases.uses_embedded()
         try:
-            if embedded:
+            if self._embedded:
                 databases.embedded_server().acquire(self.progress.show)
             init_db.initialise(progress=self.progress.show)
             self._serve(begun)
         finally:
-            self._end(embedded)
+            self._end()
 
     def _serve(self, begun: float) -> None:
         self._set_environment()
@@ -169,7 +171,14 @@ class Session:
             time.sleep(TICK_SECONDS if waiting else 0)
 
     def _watch(self) -> None:
+        """Look after the children and the database; both surfaces and the cluster live through its restart."""
         self.supervisor.watch()
+        if not self._embedded or time.monotonic() - self._looked < DATABASE_SECONDS:
+            return
+        self._looked = time.monotonic()
+        if not databases.embedded_server().is_running():
+            self.console.print("PostgreSQL has ended; starting it again")
+            databases.embedded_server().revive()
 
     def _say_ready(self, seconds: float, demo: DemoRun | None) -> None:
         where = "PostgreSQL 18 in " + str(self.home / "pg") if databases.uses_embedded() else "DATABASE_URL"
@@ -199,7 +208,7 @@ class Session:
         server.destroy()
         (self.home / "demo.json").unlink(missing_ok=True)
 
-    def _end(self, embedded: bool) -> None:
+    def _end(self) -> None:
         """Stop every process, the database last; a second signal hurries the processes, never the database."""
         self.progress.close()
         if self.supervisor.children:
@@ -208,7 +217,7 @@ class Session:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         close_connections()
-        if embedded:
+        if self._embedded:
             databases.embedded_server().release()
 
 

@@ -60,14 +60,18 @@ class Child:
         with self.log.open("rb") as handle:
             handle.seek(max(self.started_at_byte, self.log.stat().st_size - 8192))
             lines = [line.strip(" ─╰╯│") for line in handle.read().decode(errors="replace").splitlines()]
-        return next((plain(line) for line in reversed(lines) if line), "it left no word")
+        words = [plain(line) for line in lines if line and not line.startswith("[INFO]")]
+        return words[-1] if words else "it left no word"
 
 
 class Supervisor:
     """Starts processes in sessions of their own, so that the terminal's Ctrl-C reaches only `up`, which stops them."""
 
-    def __init__(self, logs: Path, say: Callable[[str], None], stop_seconds: float) -> None:
+    def __init__(
+        self, logs: Path, say: Callable[[str], None], stop_seconds: float, procfile: Path = ROOT / "Procfile"
+    ) -> None:
         self._logs = logs
+        self._procfile = procfile
         self._say = say
         self._stop_seconds = stop_seconds
         self.children: list[Child] = []
@@ -75,7 +79,7 @@ class Supervisor:
     def start(self, environment: Mapping[str, str]) -> None:
         """Start every process of the Procfile; call it from the main thread."""
         self._logs.mkdir(parents=True, exist_ok=True)
-        for name, command in parse_procfile((ROOT / "Procfile").read_text()).processes.items():
+        for name, command in parse_procfile(self._procfile.read_text()).processes.items():
             log = self._logs / f"{name}.log"
             if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
                 log.replace(log.with_suffix(".log.1"))
@@ -103,8 +107,8 @@ class Supervisor:
         for child in self.children:
             code = child.process.poll()
             if code is not None:
-                how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-                raise ChildDied(f"the {child.name} process {how}: {child.last_words()} (log: {child.log})")
+                how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}: {child.last_words()}"
+                raise ChildDied(f"the {child.name} process {how} (log: {child.log})")
 
     def stop(self) -> None:
         """End every process and all that it started: asked first, killed when the time is up or at a second signal."""
