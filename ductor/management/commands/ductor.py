@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, InterfaceError
 from django_typer.management import TyperCommand
 
-from ductor.commands import doctor, initdb, keys, queues, screen, tasks
+from ductor.commands import bench, doctor, initdb, keys, queues, screen, tasks
 from ductor.commands import tenants as tenant_commands
 from tenants.errors import DuctorError
 from tenants.store import translate
@@ -15,6 +15,9 @@ from tenants.store import translate
 
 class Command(TyperCommand, name="ductor", no_args_is_help=True):
     """Operate Ductor: tenants, keys, tasks, queues, the database and its health."""
+
+    # An operator's answer is not the place for a handler author's warnings; `check`, `up` and `qcluster` show them.
+    requires_system_checks: list[str] = []
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         """Turn typed errors and wrong usage into an exit code; all else is django-typer's."""
@@ -42,9 +45,9 @@ class Command(TyperCommand, name="ductor", no_args_is_help=True):
         return None
 
 
-Command.typer_app.add_typer(tenant_commands.app, name="tenants")
-Command.typer_app.add_typer(keys.app, name="keys")
-Command.typer_app.add_typer(tasks.app, name="tasks")
-Command.typer_app.add_typer(queues.app, name="queues")
+for name, group in {"tenants": tenant_commands, "keys": keys, "tasks": tasks, "queues": queues}.items():
+    # django-typer takes typer's own apps, though its types name only its subclass.
+    Command.typer_app.add_typer(group.app, name=name)  # type: ignore[arg-type]
 Command.typer_app.command("doctor")(doctor.doctor)
+Command.typer_app.command("bench")(bench.bench)
 Command.typer_app.command("init-db")(initdb.init_db)
