@@ -18,7 +18,20 @@ from tenants.store import query
 # 8 characters of prefix to tell keys apart, 40 of [A-Za-z0-9] (238 bits) that nobody can guess.
 generator = KeyGenerator(prefix_length=8, secret_key_length=40)
 
-_COLUMNS = "id, prefix, name, scopes, created_at, expires_at, revoked_at"
+_INSERT = """
+insert into tenants_apikey
+  (tenant_id, id, name, prefix, hashed_key, scopes, created_at, created_by, expires_at)
+values (%s, %s, %s, %s, %s, %s, ductor_now(), %s, %s)
+returning id, prefix, name, scopes, created_at, expires_at, revoked_at
+"""
+_REVOKE = """
+update tenants_apikey set revoked_at = ductor_now() where tenant_id = %s and id = %s and revoked_at is null
+returning id, prefix, name, scopes, created_at, expires_at, revoked_at
+"""
+_FIND = """
+select id, prefix, name, scopes, created_at, expires_at, revoked_at from tenants_apikey
+where tenant_id = %s and id = %s
+"""
 
 
 def create_api_key(
@@ -38,9 +51,7 @@ def create_api_key(
     key_id = new_id()
     with scope_of(tenant_id):
         rows = query(
-            "insert into tenants_apikey"
-            " (tenant_id, id, name, prefix, hashed_key, scopes, created_at, created_by, expires_at)"
-            f" values (%s, %s, %s, %s, %s, %s, ductor_now(), %s, %s) returning {_COLUMNS}",
+            _INSERT,
             [tenant_id, key_id, name, prefix, hashed, wanted, Jsonb(principal.as_json()), expires_at],
         )
         record(
@@ -61,11 +72,7 @@ def revoke_api_key(*, tenant_id: UUID, key_id: UUID, principal: Principal, reaso
         KeyNotFound: the tenant has no such key.
     """
     with scope_of(tenant_id):
-        rows = query(
-            "update tenants_apikey set revoked_at = ductor_now()"
-            f" where tenant_id = %s and id = %s and revoked_at is null returning {_COLUMNS}",
-            [tenant_id, key_id],
-        )
+        rows = query(_REVOKE, [tenant_id, key_id])
         if rows:
             record(
                 tenant_id=tenant_id,
@@ -76,7 +83,7 @@ def revoke_api_key(*, tenant_id: UUID, key_id: UUID, principal: Principal, reaso
                 reason=reason,
             )
         else:
-            rows = query(f"select {_COLUMNS} from tenants_apikey where tenant_id = %s and id = %s", [tenant_id, key_id])
+            rows = query(_FIND, [tenant_id, key_id])
     if not rows:
         raise KeyNotFound
     return as_key(rows[0])

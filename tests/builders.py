@@ -111,8 +111,10 @@ def assert_counters_true() -> None:
         """
         select t.tenant_id, t.queue, t.queued, t.waiting, t.blocked, c.*, l.leased, l.max_leases from tenants_turn t
         join tenants_load l using (tenant_id) cross join lateral (
-          select count(*) filter (where state = 'queued') as queued, count(*) filter (where state = 'waiting') as waiting,
-            count(*) filter (where state = 'completed') as completed, count(*) filter (where state = 'failed') as failed,
+          select count(*) filter (where state = 'queued') as queued,
+            count(*) filter (where state = 'waiting') as waiting,
+            count(*) filter (where state = 'completed') as completed,
+            count(*) filter (where state = 'failed') as failed,
             count(*) filter (where state = 'cancelled') as cancelled
           from workflows_task k where k.tenant_id = t.tenant_id and k.queue = t.queue) c
         where (t.queued, t.waiting, t.completed, t.failed, t.cancelled)

@@ -1,8 +1,8 @@
 """Time under the test's hand: replaces the body of `ductor_now()` in the test database, for all connections."""
 
+from tenants.db.functions import newest_files
 from tests.database import owner, touch
 
-_PLAIN = "create or replace function ductor_now() returns timestamptz language sql volatile parallel safe as $$ select clock_timestamp() $$"
 _moved = False
 
 
@@ -33,7 +33,7 @@ def restore() -> None:
     """Give the real clock back."""
     global _moved
     if _moved:
-        owner().execute(_PLAIN)
+        owner().execute(newest_files()["ductor_now"].text)
         _moved = False
 
 

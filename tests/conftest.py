@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
-os.environ.setdefault("DUCTOR_ROLE", "test")
+os.environ["DUCTOR_ROLE"] = "test"
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ductor.settings")
 if "DUCTOR_DATABASE_URL_TEST" not in os.environ:
     raise SystemExit("The suite needs its own server: run `python3 manage.py test`.")
 
-import django  # noqa: E402
+import django
 
 django.setup()
 

@@ -148,9 +148,23 @@ def _claim(
 
 
 def _claimed(row: tuple[Any, ...], worker: str, queue: str) -> ClaimedTask:
-    tenant_id, task_id, token, workflow, version, key, payload, *rest, progress = row
+    tenant_id, task_id, token, workflow, version, key, payload, attempt, failures, most, alone, *times, progress = row
+    lease_expires_at, created_at, due_at = times
     return ClaimedTask(
-        Claim(tenant_id, task_id, worker, token), workflow, version, queue, key, _loaded(payload), *rest, _loaded(progress)
+        claim=Claim(tenant_id, task_id, worker, token),
+        workflow=workflow,
+        version=version,
+        queue=queue,
+        key=key,
+        input=_loaded(payload),
+        attempt=attempt,
+        failures=failures,
+        max_failures=most,
+        alone=alone,
+        lease_expires_at=lease_expires_at,
+        created_at=created_at,
+        due_at=due_at,
+        progress=_loaded(progress),
     )
 
 

@@ -33,10 +33,8 @@ def claim_around_faults(queue: str, claim: Callable[[list[UUID]], list[tuple[Any
     return []
 
 
-def finish_by_tenant(
-    outcomes: "Sequence[Outcome]", finish: "Callable[[list[Outcome]], set[Claim]]"
-) -> "set[Claim]":
-    """Finish outcomes one tenant at a time; returns the stale claims. A tenant that raises alone is logged and passed."""
+def finish_by_tenant(outcomes: "Sequence[Outcome]", finish: "Callable[[list[Outcome]], set[Claim]]") -> "set[Claim]":
+    """Finish outcomes one tenant at a time; returns the stale claims. Who raises alone is logged and passed over."""
     parts: dict[UUID, list[Outcome]] = {}
     for outcome in outcomes:
         parts.setdefault(outcome.claim.tenant_id, []).append(outcome)

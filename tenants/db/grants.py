@@ -67,7 +67,9 @@ def after_migrate(sender: AppConfig, app_config: AppConfig, using: str, plan: An
     from tenants.queues import ensure_queues
 
     with connections[using].cursor() as cursor:
-        cursor.execute("select to_regclass('tenants_queue') is not null and to_regprocedure('ductor_now()') is not null")
+        cursor.execute(
+            "select to_regclass('tenants_queue') is not null and to_regprocedure('ductor_now()') is not null"
+        )
         if not cursor.fetchone()[0]:
             return
         reinstall_changed(cursor)

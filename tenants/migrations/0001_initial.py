@@ -3,158 +3,267 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django_tenants.postgresql_backend.base
-import tenants.identity
 from django.db import migrations, models
+
+import tenants.identity
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Listener',
+            name="Listener",
             fields=[
-                ('worker', models.CharField(max_length=200, primary_key=True, serialize=False)),
-                ('queues', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=128), size=None)),
-                ('expires_at', models.DateTimeField()),
+                ("worker", models.CharField(max_length=200, primary_key=True, serialize=False)),
+                (
+                    "queues",
+                    django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=128), size=None),
+                ),
+                ("expires_at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='Tenant',
+            name="Tenant",
             fields=[
-                ('schema_name', models.CharField(db_index=True, max_length=63, unique=True, validators=[django_tenants.postgresql_backend.base._check_schema_name])),
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('slug', models.CharField(max_length=48, unique=True)),
-                ('name', models.CharField(blank=True, max_length=200)),
-                ('status', models.CharField(choices=[('active', 'Active'), ('suspended', 'Suspended'), ('closing', 'Closing')], default='active', max_length=16)),
-                ('service_class', models.CharField(choices=[('system', 'System'), ('free', 'Free'), ('standard', 'Standard'), ('premium', 'Premium')], default='standard', max_length=16)),
-                ('created_at', models.DateTimeField()),
+                (
+                    "schema_name",
+                    models.CharField(
+                        db_index=True,
+                        max_length=63,
+                        unique=True,
+                        validators=[django_tenants.postgresql_backend.base._check_schema_name],
+                    ),
+                ),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("slug", models.CharField(max_length=48, unique=True)),
+                ("name", models.CharField(blank=True, max_length=200)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[("active", "Active"), ("suspended", "Suspended"), ("closing", "Closing")],
+                        default="active",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "service_class",
+                    models.CharField(
+                        choices=[
+                            ("system", "System"),
+                            ("free", "Free"),
+                            ("standard", "Standard"),
+                            ("premium", "Premium"),
+                        ],
+                        default="standard",
+                        max_length=16,
+                    ),
+                ),
+                ("created_at", models.DateTimeField()),
             ],
             options={
-                'abstract': False,
+                "abstract": False,
             },
         ),
         migrations.CreateModel(
-            name='Queue',
+            name="Queue",
             fields=[
-                ('name', models.CharField(max_length=128, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField()),
+                ("name", models.CharField(max_length=128, primary_key=True, serialize=False)),
+                ("created_at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='Load',
+            name="Load",
             fields=[
-                ('tenant', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='+', serialize=False, to='tenants.tenant')),
-                ('outstanding', models.IntegerField(default=0)),
-                ('leased', models.IntegerField(default=0)),
-                ('max_outstanding', models.IntegerField()),
-                ('max_leases', models.IntegerField()),
-                ('weight', models.IntegerField(default=1)),
-                ('guaranteed_leases', models.IntegerField(default=0)),
-                ('frozen', models.SmallIntegerField(default=0)),
+                (
+                    "tenant",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        primary_key=True,
+                        related_name="+",
+                        serialize=False,
+                        to="tenants.tenant",
+                    ),
+                ),
+                ("outstanding", models.IntegerField(default=0)),
+                ("leased", models.IntegerField(default=0)),
+                ("max_outstanding", models.IntegerField()),
+                ("max_leases", models.IntegerField()),
+                ("weight", models.IntegerField(default=1)),
+                ("guaranteed_leases", models.IntegerField(default=0)),
+                ("frozen", models.SmallIntegerField(default=0)),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
-            name='Policy',
+            name="Policy",
             fields=[
-                ('tenant', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='+', serialize=False, to='tenants.tenant')),
-                ('max_outstanding', models.IntegerField()),
-                ('max_leases', models.IntegerField()),
-                ('weight', models.IntegerField(default=1)),
-                ('guaranteed_leases', models.IntegerField(default=0)),
-                ('version', models.IntegerField(default=1)),
-                ('updated_at', models.DateTimeField()),
+                (
+                    "tenant",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        primary_key=True,
+                        related_name="+",
+                        serialize=False,
+                        to="tenants.tenant",
+                    ),
+                ),
+                ("max_outstanding", models.IntegerField()),
+                ("max_leases", models.IntegerField()),
+                ("weight", models.IntegerField(default=1)),
+                ("guaranteed_leases", models.IntegerField(default=0)),
+                ("version", models.IntegerField(default=1)),
+                ("updated_at", models.DateTimeField()),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
-            name='Domain',
+            name="Domain",
             fields=[
-                ('domain', models.CharField(db_index=True, max_length=253, unique=True)),
-                ('is_primary', models.BooleanField(db_index=True, default=True)),
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='domains', to='tenants.tenant')),
+                ("domain", models.CharField(db_index=True, max_length=253, unique=True)),
+                ("is_primary", models.BooleanField(db_index=True, default=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="domains", to="tenants.tenant"
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
+                "abstract": False,
             },
         ),
         migrations.CreateModel(
-            name='ApiKey',
+            name="ApiKey",
             fields=[
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=128)),
-                ('prefix', models.CharField(max_length=16)),
-                ('hashed_key', models.CharField(max_length=150)),
-                ('scopes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=32), size=None)),
-                ('created_at', models.DateTimeField()),
-                ('created_by', models.JSONField()),
-                ('expires_at', models.DateTimeField(null=True)),
-                ('revoked_at', models.DateTimeField(null=True)),
-                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("name", models.CharField(max_length=128)),
+                ("prefix", models.CharField(max_length=16)),
+                ("hashed_key", models.CharField(max_length=150)),
+                (
+                    "scopes",
+                    django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=32), size=None),
+                ),
+                ("created_at", models.DateTimeField()),
+                ("created_by", models.JSONField()),
+                ("expires_at", models.DateTimeField(null=True)),
+                ("revoked_at", models.DateTimeField(null=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
-            name='Act',
+            name="Act",
             fields=[
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('at', models.DateTimeField()),
-                ('principal', models.JSONField()),
-                ('act', models.CharField(max_length=64)),
-                ('target_kind', models.CharField(max_length=32)),
-                ('target_id', models.CharField(max_length=128)),
-                ('reason', models.CharField(blank=True, max_length=1000)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('before', models.JSONField(null=True)),
-                ('after', models.JSONField(null=True)),
-                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("principal", models.JSONField()),
+                ("act", models.CharField(max_length=64)),
+                ("target_kind", models.CharField(max_length=32)),
+                ("target_id", models.CharField(max_length=128)),
+                ("reason", models.CharField(blank=True, max_length=1000)),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                ("before", models.JSONField(null=True)),
+                ("after", models.JSONField(null=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
-            name='Turn',
+            name="Turn",
             fields=[
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('queue', models.CharField(max_length=128)),
-                ('key', models.BigIntegerField(default=0)),
-                ('blocked', models.SmallIntegerField(default=1)),
-                ('below_floor', models.BooleanField(default=False)),
-                ('queued', models.IntegerField(default=0)),
-                ('waiting', models.IntegerField(default=0)),
-                ('expected_us', models.BigIntegerField(default=100000)),
-                ('next_due_at', models.DateTimeField(null=True)),
-                ('wake_at', models.DateTimeField(null=True)),
-                ('completed', models.BigIntegerField(default=0)),
-                ('failed', models.BigIntegerField(default=0)),
-                ('cancelled', models.BigIntegerField(default=0)),
-                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("queue", models.CharField(max_length=128)),
+                ("key", models.BigIntegerField(default=0)),
+                ("blocked", models.SmallIntegerField(default=1)),
+                ("below_floor", models.BooleanField(default=False)),
+                ("queued", models.IntegerField(default=0)),
+                ("waiting", models.IntegerField(default=0)),
+                ("expected_us", models.BigIntegerField(default=100000)),
+                ("next_due_at", models.DateTimeField(null=True)),
+                ("wake_at", models.DateTimeField(null=True)),
+                ("completed", models.BigIntegerField(default=0)),
+                ("failed", models.BigIntegerField(default=0)),
+                ("cancelled", models.BigIntegerField(default=0)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
     ]

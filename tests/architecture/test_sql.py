@@ -80,7 +80,7 @@ def test_r15_definer_functions_are_the_engines_with_a_fixed_path_and_declared_ca
         executable.setdefault(name, set()).add(role)
     definers = set()
     for name, definer, _, body, _, config, function_owner in rows(LIVE):
-        if name != "ductor_now" and "tenants_raise" != name and not name.endswith("turn_blocked"):
+        if name != "ductor_now" and name != "tenants_raise" and not name.endswith("turn_blocked"):
             assert "search_path=pg_catalog, public, pg_temp" in (config or []), name
         if definer:
             definers.add(name)

@@ -127,7 +127,7 @@ def test_r16_each_role_has_one_permissive_policy_a_table_with_using_and_check() 
         ("owner_rows", ("ductor_owner",)),
         ("tenant_rows", ("ductor_web", "ductor_worker")),
     ]
-    assert by_table == {table: expected for table in tenant_tables()}
+    assert by_table == dict.fromkeys(tenant_tables(), expected)
 
 
 def test_r26_grants_are_exactly_the_declared_ones() -> None:
@@ -156,7 +156,8 @@ def test_columns_and_sequences_grant_nothing_to_the_plain_roles() -> None:
 
 
 def test_r3_r13_r14_r21_no_views_no_leaks_and_the_plain_roles_own_nothing() -> None:
-    assert rows("select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('v', 'm')") == []
+    views = "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('v', 'm')"
+    assert rows(views) == []
     assert rows("select proname from pg_proc where proleakproof and pronamespace = 'public'::regnamespace") == []
     roles = rows(
         "select rolname, rolsuper or rolbypassrls or rolcreaterole or rolcreatedb from pg_roles"

@@ -5,9 +5,11 @@ import threading
 import time
 import uuid
 from collections import Counter
+from functools import partial
 
 import pytest
 
+from tenants.queries import TenantView
 from tests import clock
 from tests.builders import PRINCIPAL, assert_counters_true, build_queue, build_tenant, claim, complete, rows, start
 from tests.database import owner
@@ -16,6 +18,11 @@ from workflows.cancelling import cancel
 from workflows.claims import Outcome, finish, take
 from workflows.errors import TaskFinished
 from workflows.recovery import recover
+
+
+def ended(tenant: TenantView, task_id: uuid.UUID) -> str:
+    return cancel(tenant_id=tenant.id, task_id=task_id, principal=PRINCIPAL).state
+
 
 FULL = os.environ.get("DUCTOR_TEST_FULL") == "1"
 
@@ -103,8 +110,8 @@ def test_two_claimers_and_two_finishers_on_hot_tenants_and_two_queues() -> None:
             kind = "retry" if retry else "completed"
             assert finish(outcomes=[Outcome(task.claim, kind) for task in tasks]) == set()
 
-    acts = [lambda: claimer("default"), lambda: claimer("external:test"), lambda: finisher(True), lambda: finisher(False)]
-    assert together(*acts, timeout=120) == [None] * 4
+    claimers = [lambda: claimer("default"), lambda: claimer("external:test")]
+    assert together(*claimers, lambda: finisher(True), lambda: finisher(False), timeout=120) == [None] * 4
     assert len(claimed) == len(set(claimed)) > 300
     assert_counters_true()
 
@@ -115,9 +122,7 @@ def test_b26_cancel_and_recovery_race() -> None:
         (task_id,) = start(tenant)
         (task,) = claim(1, lease_seconds=1)
         clock.advance(2)
-        results = together(
-            lambda: cancel(tenant_id=tenant.id, task_id=task_id, principal=PRINCIPAL).state, lambda: recover(limit=10)
-        )
+        results = together(partial(ended, tenant, task_id), lambda: recover(limit=10))
         assert results[0] == "cancelled"
         assert claim() == []
         assert complete([task]) == {task.claim}
@@ -130,9 +135,7 @@ def test_b42_cancel_and_finish_race_has_one_winner() -> None:
     for _ in range(200 if FULL else 40):
         (task_id,) = start(tenant)
         (task,) = claim(1)
-        cancelled, stale = together(
-            lambda: cancel(tenant_id=tenant.id, task_id=task_id, principal=PRINCIPAL).state, lambda: complete([task])
-        )
+        cancelled, stale = together(partial(ended, tenant, task_id), partial(complete, [task]))
         won = "cancelled" if stale else "completed"
         outcomes[won] += 1
         assert rows("select state from workflows_task where id = %s", task_id) == [(won,)]

@@ -1,4 +1,4 @@
-"""Attached tenant and scope: fails closed in Python, and again in PostgreSQL (B04, B06, B12, B15; R6 to R8, R32, R33)."""
+"""Attached tenant and scope: fail closed in Python, then in PostgreSQL (B04, B06, B12, B15; R6 to R8, R32, R33)."""
 
 import asyncio
 import threading

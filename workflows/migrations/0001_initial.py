@@ -2,144 +2,236 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import tenants.identity
 from django.db import migrations, models
+
+import tenants.identity
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('tenants', '0001_initial'),
+        ("tenants", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Admission',
+            name="Admission",
             fields=[
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('queue', models.CharField(max_length=128)),
-                ('queued', models.IntegerField()),
-                ('waiting', models.IntegerField()),
-                ('next_due_at', models.DateTimeField(null=True)),
-                ('wake_at', models.DateTimeField(null=True)),
-                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("queue", models.CharField(max_length=128)),
+                ("queued", models.IntegerField()),
+                ("waiting", models.IntegerField()),
+                ("next_due_at", models.DateTimeField(null=True)),
+                ("wake_at", models.DateTimeField(null=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
-            name='Definition',
+            name="Definition",
             fields=[
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=128)),
-                ('version', models.IntegerField()),
-                ('checksum', models.CharField(max_length=64)),
-                ('graph', models.JSONField()),
-                ('input_schema', models.JSONField(null=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("name", models.CharField(max_length=128)),
+                ("version", models.IntegerField()),
+                ("checksum", models.CharField(max_length=64)),
+                ("graph", models.JSONField()),
+                ("input_schema", models.JSONField(null=True)),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
-            name='Partition',
+            name="Partition",
             fields=[
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('queue', models.CharField(max_length=128)),
-                ('key', models.CharField(default='', max_length=128)),
-                ('virtual_key', models.BigIntegerField(default=0)),
-                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("queue", models.CharField(max_length=128)),
+                ("key", models.CharField(default="", max_length=128)),
+                ("virtual_key", models.BigIntegerField(default=0)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
-            name='Step',
+            name="Step",
             fields=[
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('task_id', models.UUIDField()),
-                ('name', models.CharField(max_length=128)),
-                ('attempt', models.IntegerField()),
-                ('state', models.CharField(max_length=9)),
-                ('output', models.JSONField(null=True)),
-                ('error', models.JSONField(null=True)),
-                ('token', models.BigIntegerField()),
-                ('started_at', models.DateTimeField()),
-                ('finished_at', models.DateTimeField()),
-                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("task_id", models.UUIDField()),
+                ("name", models.CharField(max_length=128)),
+                ("attempt", models.IntegerField()),
+                ("state", models.CharField(max_length=9)),
+                ("output", models.JSONField(null=True)),
+                ("error", models.JSONField(null=True)),
+                ("token", models.BigIntegerField()),
+                ("started_at", models.DateTimeField()),
+                ("finished_at", models.DateTimeField()),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
-            name='Task',
+            name="Task",
             fields=[
-                ('id', models.UUIDField(default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False)),
-                ('key', models.CharField(max_length=128, null=True)),
-                ('workflow', models.CharField(max_length=128)),
-                ('version', models.IntegerField()),
-                ('queue', models.CharField(max_length=128)),
-                ('partition', models.CharField(default='', max_length=128)),
-                ('priority', models.SmallIntegerField(default=0)),
-                ('state', models.CharField(choices=[('queued', 'queued'), ('leased', 'leased'), ('waiting', 'waiting'), ('completed', 'completed'), ('failed', 'failed'), ('cancelled', 'cancelled')], max_length=9)),
-                ('reason', models.CharField(max_length=1000, null=True)),
-                ('input', models.JSONField(null=True)),
-                ('output', models.JSONField(null=True)),
-                ('error', models.JSONField(null=True)),
-                ('progress', models.JSONField(null=True)),
-                ('origin', models.JSONField()),
-                ('parent_run_id', models.UUIDField(null=True)),
-                ('root_run_id', models.UUIDField(null=True)),
-                ('nesting_depth', models.SmallIntegerField(default=0)),
-                ('chain_id', models.UUIDField(null=True)),
-                ('created_at', models.DateTimeField()),
-                ('due_at', models.DateTimeField()),
-                ('started_at', models.DateTimeField(null=True)),
-                ('claimed_at', models.DateTimeField(null=True)),
-                ('terminal_at', models.DateTimeField(null=True)),
-                ('attempt', models.IntegerField(default=0)),
-                ('failures', models.IntegerField(default=0)),
-                ('max_failures', models.IntegerField(default=3)),
-                ('alone', models.BooleanField(default=False)),
-                ('token', models.BigIntegerField(default=0)),
-                ('worker', models.CharField(max_length=200, null=True)),
-                ('lease_expires_at', models.DateTimeField(null=True)),
-                ('charged_us', models.BigIntegerField(default=0)),
-                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=tenants.identity.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("key", models.CharField(max_length=128, null=True)),
+                ("workflow", models.CharField(max_length=128)),
+                ("version", models.IntegerField()),
+                ("queue", models.CharField(max_length=128)),
+                ("partition", models.CharField(default="", max_length=128)),
+                ("priority", models.SmallIntegerField(default=0)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "leased"),
+                            ("waiting", "waiting"),
+                            ("completed", "completed"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        max_length=9,
+                    ),
+                ),
+                ("reason", models.CharField(max_length=1000, null=True)),
+                ("input", models.JSONField(null=True)),
+                ("output", models.JSONField(null=True)),
+                ("error", models.JSONField(null=True)),
+                ("progress", models.JSONField(null=True)),
+                ("origin", models.JSONField()),
+                ("parent_run_id", models.UUIDField(null=True)),
+                ("root_run_id", models.UUIDField(null=True)),
+                ("nesting_depth", models.SmallIntegerField(default=0)),
+                ("chain_id", models.UUIDField(null=True)),
+                ("created_at", models.DateTimeField()),
+                ("due_at", models.DateTimeField()),
+                ("started_at", models.DateTimeField(null=True)),
+                ("claimed_at", models.DateTimeField(null=True)),
+                ("terminal_at", models.DateTimeField(null=True)),
+                ("attempt", models.IntegerField(default=0)),
+                ("failures", models.IntegerField(default=0)),
+                ("max_failures", models.IntegerField(default=3)),
+                ("alone", models.BooleanField(default=False)),
+                ("token", models.BigIntegerField(default=0)),
+                ("worker", models.CharField(max_length=200, null=True)),
+                ("lease_expires_at", models.DateTimeField(null=True)),
+                ("charged_us", models.BigIntegerField(default=0)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
-            name='TaskKey',
+            name="TaskKey",
             fields=[
-                ('task_id', models.UUIDField(primary_key=True, serialize=False)),
-                ('key', models.CharField(max_length=128)),
-                ('content_hash', models.CharField(max_length=64)),
-                ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                ("task_id", models.UUIDField(primary_key=True, serialize=False)),
+                ("key", models.CharField(max_length=128)),
+                ("content_hash", models.CharField(max_length=64)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'base_manager_name': 'objects',
-                'default_manager_name': 'objects',
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
             },
         ),
     ]
