@@ -6,7 +6,7 @@ It never talks to the database, to the cache or to anything else that can keep i
 import multiprocessing.connection
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.context import ForkProcess
 from uuid import UUID
 
@@ -24,9 +24,7 @@ log = structlog.get_logger("ductor.cluster")
 
 KILL_MARGIN_SECONDS = 5.0
 JOIN_SECONDS = 2.0
-QUICK_SECONDS = 10.0
-CALM_SECONDS = 60.0
-MAX_DELAY_SECONDS = 15.0
+MAX_DELAY_SECONDS = 5.0
 FREE_CRASHES = 3
 
 
@@ -37,7 +35,6 @@ class WorkerHandle(ForkProcess):
         super().__init__(target=run_worker, args=(seat, parent_pid), name=f"worker-{seat.number}", daemon=False)
         self.seat = seat
         self.timer = seat.timer
-        self.born = time.monotonic()
 
 
 class Sentinel(django_q.cluster.Sentinel):
@@ -87,7 +84,7 @@ class Sentinel(django_q.cluster.Sentinel):
         except OSError as failure:
             # A host out of processes or memory is no reason to kill the workers that run.
             log.critical("worker_not_started", why=failure.strerror)
-            self.vacate(seat, delay=self.crashes.next_delay(time.monotonic()) + 1.0)
+            self.vacate(seat, delay=MAX_DELAY_SECONDS)
             return
         self.board.seat(seat, worker.pid or 0)
         self.pool.append(worker)
@@ -131,8 +128,7 @@ class Sentinel(django_q.cluster.Sentinel):
         if worker.exitcode == EXIT_HUNG:
             log.critical("worker_gave_up_hung_handler", pid=worker.pid)
             return 0.0
-        now = time.monotonic()
-        delay = self.crashes.next_delay(now) if now - worker.born < QUICK_SECONDS else 0.0
+        delay = self.crashes.next_delay(self.board.turns)
         log.critical("worker_died", pid=worker.pid, exit_code=worker.exitcode, next_in_seconds=delay)
         return delay
 
@@ -170,16 +166,18 @@ class Sentinel(django_q.cluster.Sentinel):
 
 @dataclass
 class CrashLoop:
-    """How soon the seat of a worker that crashed young is taken again.
+    """How soon the seat of a crashed worker is taken again.
 
-    A few crashes are answered at once: a task that kills its worker must not hold up its neighbours. A pool that goes
-    on crashing is slowed down, so that it does not burn the processor and the log.
+    At once, as long as turns come to their end between the crashes: a tenant whose tasks kill their workers must not
+    hold up the others. Where none does, the crashes are slowed down, so that they burn neither processor nor log.
     """
 
-    recent: list[float] = field(default_factory=list)
+    crashes: int = 0
+    turns: int = 0
 
-    def next_delay(self, now: float) -> float:
-        self.recent = [moment for moment in self.recent if moment > now - CALM_SECONDS][-20:]
-        self.recent.append(now)
-        surplus = len(self.recent) - FREE_CRASHES
-        return 0.0 if surplus <= 0 else float(min(MAX_DELAY_SECONDS, 0.5 * 2 ** (surplus - 1)))
+    def next_delay(self, turns: int) -> float:
+        """Note a crash; `turns` is how many turns the pool has finished up to now. Returns seconds."""
+        self.crashes = 1 if turns > self.turns else self.crashes + 1
+        self.turns = turns
+        surplus = self.crashes - FREE_CRASHES
+        return 0.0 if surplus <= 0 else min(MAX_DELAY_SECONDS, 0.5 * 2.0 ** min(surplus - 1, 10))

@@ -73,6 +73,7 @@ class Board:
     def __init__(self, seats: int) -> None:
         self._pids = RawArray("q", seats)
         self._phases = RawArray("b", seats)
+        self._turns = RawArray("q", seats)
         self._reincarnations = RawValue("q", 0)
 
     def open(self, seat: int) -> None:
@@ -89,12 +90,20 @@ class Board:
     def enter(self, seat: int, phase: Phase) -> None:
         self._phases[seat] = phase
 
+    def turn_done(self, seat: int) -> None:
+        self._turns[seat] += 1
+
     def reincarnated(self) -> None:
         self._reincarnations.value += 1
 
     @property
     def reincarnations(self) -> int:
         return int(self._reincarnations.value)
+
+    @property
+    def turns(self) -> int:
+        """Turns that came to their end, of all workers that ever sat here."""
+        return sum(self._turns)
 
     @property
     def pids(self) -> list[int]:

@@ -107,6 +107,7 @@ class WorkerProcess:
             self.back_off(failure)
             return True
         self.outage.over()
+        self.seat.board.turn_done(self.seat.number)
         self.tasks_done += report.claimed
         return not (report.retire or self.tasks_done >= self.seat.plan.recycle_tasks or rss_check())
 

@@ -69,6 +69,7 @@ def own_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embe
         subprocess.run(command, cwd=ROOT, env=owner, check=True)
         yield server
     finally:
+        server.release()
         server.destroy(evict=True)
 
 

@@ -113,9 +113,7 @@ def test_workers_are_replaced_after_so_many_tasks(start_cluster: StartCluster) -
 
 
 @pytest.mark.full
-def test_two_minutes_of_random_kills_stop_nothing_and_repeat_nothing_that_was_finished(
-    start_cluster: StartCluster,
-) -> None:
+def test_two_minutes_of_random_kills_stop_nothing(start_cluster: StartCluster) -> None:
     tenants = [build_tenant() for _ in range(5)]
     cluster = start_cluster(**QUICK_LEASE)
     chance = random.Random(34)
@@ -125,15 +123,16 @@ def test_two_minutes_of_random_kills_stop_nothing_and_repeat_nothing_that_was_fi
         for tenant in tenants:
             chores(tenant, "nap", 10, seconds=0.01)
         started += 50
-        time.sleep(chance.uniform(0.5, 2.5))
-        living = cluster.workers
-        cluster.signal_one(chance.choice(living or [cluster.sentinel]), signal.SIGKILL)
-        if cluster.process.poll() is not None:
+        time.sleep(chance.uniform(0.3, 2.0))
+        sentinel = cluster.sentinel
+        victim = chance.choice([*cluster.workers, *cluster.workers, sentinel])
+        cluster.signal_one(victim, signal.SIGKILL)
+        if victim == sentinel:
+            assert cluster.wait_end() == 1
             assert cluster.leftovers() == []
             cluster = start_cluster(**QUICK_LEASE)
     until_states(completed=started, seconds=60)
-    before = cluster.executions().total()
-    assert before < started * 1.5
+    assert cluster.executions().total() < started * 1.1
     cluster.signal_group(signal.SIGTERM)
     assert cluster.wait_end() == 0
     assert cluster.leftovers() == []

@@ -76,3 +76,11 @@ def test_the_board_shows_who_sits_where() -> None:
     assert board.all_are(Phase.IDLE, Phase.VACANT) is True
     board.vacate(1)
     assert (board.pids, board.phases) == ([], [Phase.VACANT, Phase.VACANT])
+
+
+def test_finished_turns_are_counted_over_all_seats() -> None:
+    board = Board(2)
+    for seat in (0, 1, 1):
+        board.turn_done(seat)
+    board.vacate(1)
+    assert board.turns == 3

@@ -65,15 +65,19 @@ def test_worker_names_never_repeat() -> None:
 
 def test_a_few_crashes_are_answered_at_once_and_a_crash_loop_more_and_more_slowly() -> None:
     crashes = CrashLoop()
-    delays = [crashes.next_delay(float(second)) for second in range(12)]
-    assert delays == [0, 0, 0, 0.5, 1, 2, 4, 8, 15, 15, 15, 15]
+    assert [crashes.next_delay(turns=7) for _ in range(10)] == [0, 0, 0, 0.5, 1, 2, 4, 5, 5, 5]
 
 
-def test_a_calm_minute_forgives_all_crashes() -> None:
+def test_crashes_between_which_turns_are_finished_delay_nobody() -> None:
     crashes = CrashLoop()
-    for second in range(30):
-        crashes.next_delay(float(second))
-    assert crashes.next_delay(100.0) == 0
+    assert {crashes.next_delay(turns=number) for number in range(1, 1000)} == {0}
+
+
+def test_one_finished_turn_forgives_all_crashes() -> None:
+    crashes = CrashLoop()
+    for _ in range(30):
+        crashes.next_delay(turns=1)
+    assert [crashes.next_delay(turns=2) for _ in range(4)] == [0, 0, 0, 0.5]
 
 
 def test_an_outage_pauses_longer_each_time_up_to_a_bound_and_starts_afresh_when_it_is_over() -> None:
