@@ -71,7 +71,7 @@ class Engine:
         if failure is None:
             self._begin(tick, step.timeout_seconds)
             output, failure = execute(step, tick.context_for(step))
-            _end(tick)
+            self._end(tick)
             tick.outputs[step.name] = output
         if failure is None and not tick.lost:
             return Advance(outcome=tick.completed())
@@ -108,7 +108,7 @@ class Engine:
             jobs[0].result = jobs[0].run()
         else:
             complete = self.threads.run(jobs)
-        _end(tick)
+        self._end(tick)
         return [
             (step, job.result) for step, job in zip(steps, jobs, strict=True) if job.result is not None
         ], not complete
@@ -129,6 +129,11 @@ class Engine:
         tick.started = tick.started or now
         tick.hard_deadline = now + seconds + GRACE_SECONDS if hangs else 0.0
         self._deadline(seconds + GRACE_SECONDS + KILL_SECONDS)
+
+    def _end(self, tick: Tick) -> None:
+        tick.hard_deadline = 0.0
+        tick.contexts.clear()
+        self._deadline(None)
 
     def _load(self, tick: Tick) -> None:
         """Read what earlier claims of the task recorded. A claim that was given back unstarted counts as no attempt."""
@@ -160,11 +165,6 @@ class Engine:
             # The class only: a message may quote the tenant's data.
             logger.info("step_failed", extra=_about(tick, step, failure, outcome))
         return Advance(outcome=outcome)
-
-
-def _end(tick: Tick) -> None:
-    tick.hard_deadline = 0.0
-    tick.contexts.clear()
 
 
 def _about(tick: Tick, step: Step, failure: StepFailure, outcome: Outcome) -> dict[str, object]:

@@ -138,8 +138,7 @@ def _checked(output: Any) -> Any:
 def _call(step: Step, context: Context[Any]) -> Any:
     # The copy keeps what the handler sets in context variables out of the next task.
     copied = contextvars.copy_context()
-    connection = connections["default"]
-    depth = (connection.in_atomic_block, len(connection.savepoint_ids))
+    before = _open_transactions()
     try:
         if step.is_async:
             return copied.run(_run_async, step, context)
@@ -147,22 +146,31 @@ def _call(step: Step, context: Context[Any]) -> Any:
             return _run_under_alarm(step, context, copied)
         return copied.run(step.handler, context)
     finally:
-        _refuse_open_transaction(connection, depth)
+        if _open_transactions() != before:
+            _end_transactions(before)
 
 
-def _refuse_open_transaction(connection: Any, depth: tuple[bool, int]) -> None:
+def _open_transactions() -> list[tuple[str, int]]:
+    """Return this thread's connections that are inside a transaction, each with its depth."""
+    return [
+        (connection.alias, 1 + len(connection.savepoint_ids))
+        for connection in connections.all(initialized_only=True)
+        if connection.in_atomic_block or (connection.connection is not None and not connection.autocommit)
+    ]
+
+
+def _end_transactions(before: list[tuple[str, int]]) -> None:
     """Have no handler leave a transaction to the next task, which may be another tenant's.
 
     Raises:
-        TransactionLeft: it did; its connection is gone, and so is what it wrote.
+        TransactionLeft: always; the connections are gone, and so is what was written there.
     """
-    now = (connection.in_atomic_block, len(connection.savepoint_ids))
-    if now == depth and (connection.autocommit or now[0] or connection.connection is None):
-        return
-    raw, connection.connection = connection.connection, None
-    if raw is not None:
-        raw.close()
-    del connections["default"]
+    for alias in {alias for alias, _ in {*_open_transactions()} ^ {*before}}:
+        connection = connections[alias]
+        raw, connection.connection = connection.connection, None
+        if raw is not None:
+            raw.close()
+        del connections[alias]
     raise TransactionLeft("The handler left a transaction open; end it with the `with transaction.atomic()` block.")
 
 
@@ -215,6 +223,10 @@ def _run_under_alarm(step: Step, context: Context[Any], copied: contextvars.Cont
     except Interrupted:
         # The alarm may go off between the handler's end and the line above, and then that line did not run.
         _disarm()
+        # It may have struck anywhere, Django's own bookkeeping included: nobody goes on with these connections.
+        for connection in connections.all(initialized_only=True):
+            if not connection.in_atomic_block:
+                connection.close()
         raise
 
 

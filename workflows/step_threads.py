@@ -1,6 +1,8 @@
 """Steps of one task that run side by side: bounded threads, each in a copied context, each with its own connection."""
 
+import contextlib
 import contextvars
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -75,10 +77,18 @@ class StepThreads:
     def close(self) -> None:
         """End the threads that are idle, and their connections with them; those that hang are left."""
         if self._pool is not None:
+            together = threading.Barrier(self.size)
             for _ in range(self.size):
-                self._pool.submit(connections.close_all)
-            self._pool.shutdown(wait=False, cancel_futures=False)
+                self._pool.submit(_close_connections, together)
+            self._pool.shutdown(wait=False)
             self._pool = None
+
+
+def _close_connections(together: threading.Barrier) -> None:
+    connections.close_all()
+    # Each thread takes one of these calls only if none is free before the others have theirs; one that hangs has none.
+    with contextlib.suppress(threading.BrokenBarrierError):
+        together.wait(timeout=1.0)
 
 
 def _next_look(jobs: Any) -> float:

@@ -251,7 +251,8 @@ class _Batch:
 def _lanes(worker: WorkerState) -> list[tuple[str, int]]:
     first = worker.turns % len(worker.queues) if worker.queues else 0
     rotated = (*worker.queues[first:], *worker.queues[:first])
-    return [(SYSTEM_QUEUE, SYSTEM_PLACES), *((queue, settings.DUCTOR_BATCH) for queue in rotated)]
+    most = min(settings.DUCTOR_BATCH, claims.MAX_CLAIM)
+    return [(SYSTEM_QUEUE, SYSTEM_PLACES), *((queue, most) for queue in rotated)]
 
 
 def _leave(worker: WorkerState, hung: Tick) -> None:

@@ -73,6 +73,22 @@ def test_what_has_not_started_when_the_batch_overran_is_given_back(worker: TestW
     assert rows(STATES) == [("completed", 1, 0, 5)]
 
 
+def test_beside_slow_tasks_of_a_hot_tenant_a_new_tenant_starts_after_at_most_one_handler(worker: TestWorker) -> None:
+    hot, new = build_tenant(max_leases=200), build_tenant()
+    slow, quick = napping(0.3), noop()
+    slow.start_many([{}] * 50, tenant=hot.id)
+    worker.turn()
+    task = quick.start(tenant=new.id)
+    worker.turn()
+
+    assert task.refresh().state == "completed"
+    assert rows("select count(*)::int from workflows_task where workflow = 'napping' and state = 'completed'") in (
+        [(1,)],
+        [(2,)],
+    )
+    assert_counters_true()
+
+
 def test_a_draining_worker_gives_back_what_has_not_started(worker: TestWorker) -> None:
     tenant, flow = build_tenant(), Workflow("draining", version=1)
 
