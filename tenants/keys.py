@@ -9,7 +9,7 @@ from rest_framework_api_key.crypto import KeyGenerator
 
 from tenants.audit import record
 from tenants.errors import IdentityInvalid, KeyNotFound
-from tenants.identity import new_id, parse_name
+from tenants.identity import SYSTEM_TENANT_ID, new_id, parse_name
 from tenants.principals import SCOPES, Principal
 from tenants.queries import ApiKeyView, as_key
 from tenants.scope import scope_of
@@ -40,8 +40,10 @@ def create_api_key(
     """Make a key; the second value is its plain text, which is never stored and can't be shown again.
 
     Raises:
-        IdentityInvalid: the name breaks its rule, a scope is unknown, or there is none.
+        IdentityInvalid: the name breaks its rule, a scope is unknown, there is none, or the tenant is `system`.
     """
+    if tenant_id == SYSTEM_TENANT_ID:
+        raise IdentityInvalid("The system tenant has no keys: nobody acts as it.")
     parse_name(name, "key's name")
     wanted = sorted(set(scopes))
     unknown = [scope for scope in wanted if scope not in SCOPES]

@@ -118,10 +118,10 @@ class Outcome:
         }
 
 
-def take(*, worker: str, queue: str, limit: int, per_tenant: int = 10, lease_seconds: float = 60.0) -> Taken:
+def take(*, worker: str, queue: str, limit: int, per_tenant: int = 50, lease_seconds: float = 60.0) -> Taken:
     """Claim up to `limit` (1 to 500) tasks of one queue in tenant-fair order, each leased for `lease_seconds`.
 
-    A tenant gives at most `per_tenant` (1 to 50) of them while others have work. Promotes what became due and takes
+    A tenant gives at most `per_tenant` (1 to 50) of them. Promotes what became due and takes
     back expired leases on the way. A batch that raises is repeated tenant by tenant, and a tenant that raises alone is
     marked (turn bit `fault`), so that one bad row stops nobody else.
 

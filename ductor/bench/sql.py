@@ -18,7 +18,7 @@ create procedure bench_turn(p_worker text, p_queue text, p_want int) language pl
 declare v jsonb; begin
   select jsonb_agg(jsonb_build_object('tenant_id', tenant_id, 'task_id', task_id, 'token', token, 'kind', 'completed',
     'output', '{"ok": true}'::jsonb, 'used_us', 5000)) into v
-  from workflows_claim_tasks(p_worker, p_queue, p_want, 10, 60);
+  from workflows_claim_tasks(p_worker, p_queue, p_want, 50, 60);
   commit;
   if v is not null then perform workflows_finish_tasks(p_worker, v, true); end if; end $$;
 grant execute on procedure bench_turn to ductor_worker;

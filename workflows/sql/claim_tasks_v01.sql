@@ -2,7 +2,8 @@
 -- higher than any before. First promotes what is due and recovers expired leases that it meets (both bounded).
 -- Order: tenants below their guaranteed leases, then the smallest virtual start: the turn's key, plus the charge of
 -- the tasks taken before in this batch (start-time fair queueing, Goyal et al. 1996). A tenant gives at most
--- p_per_tenant tasks while others have work, at most 50 when they leave places free, and never more than his lease limit.
+-- p_per_tenant (1..50) tasks and never more than his lease limit allows; so many tenants are looked at as would fill the
+-- batch with ten tasks each, and the virtual starts alone divide it among them.
 -- A task that lost a lease (alone) is claimed by itself: its tenant is passed over until it stands first.
 -- p_only restricts the claim to these tenants (used to repeat a batch that raised, tenant by tenant).
 -- Locks: load rows SKIP LOCKED and only as many as needed, then task, then turn. Where the chosen
@@ -17,13 +18,13 @@ returns table (tenant_id uuid, task_id uuid, token bigint, workflow varchar, ver
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
+  c_breadth constant int := 10;
   v_ready uuid[];
   v_tenants uuid[];
   v_holds boolean := false;
   v_needed int;
   v_now timestamptz := ductor_now();
   v_expires timestamptz;
-  v_each int;
   v_taken workflows_task[];
   v_clock bigint;
 begin
@@ -41,7 +42,7 @@ begin
     select array_agg(c.tenant_id order by c.n), count(*) filter (where c.places_before < p_limit)
     into v_ready, v_needed from (
       select t.tenant_id, row_number() over o as n,
-        sum(least(t.queued, p_per_tenant)) over o - least(t.queued, p_per_tenant) as places_before
+        sum(least(t.queued, p_per_tenant, c_breadth)) over o - least(t.queued, p_per_tenant, c_breadth) as places_before
       from (select r.* from tenants_turn r where r.queue = p_queue and r.blocked = 0
         and (p_only is null or r.tenant_id = any(p_only))
         order by r.below_floor desc, r.key, r.next_due_at, r.tenant_id limit p_limit + 32) t
@@ -58,9 +59,8 @@ begin
     v_holds := true;
     v_now := ductor_now();
     v_expires := v_now + make_interval(secs => p_lease_seconds);
-    v_each := case when cardinality(v_tenants) * p_per_tenant >= p_limit then p_per_tenant else 50 end;
-    select array_agg(p.task order by p.place), max(p.virtual_start) into v_taken, v_clock
-    from workflows_lease_next(p_queue, v_tenants, p_limit, v_each, p_worker, v_now, v_expires) p;
+    select array_agg(p.task order by p.place), max(p.turn_key) into v_taken, v_clock
+    from workflows_lease_next(p_queue, v_tenants, p_limit, p_per_tenant, p_worker, v_now, v_expires) p;
     exit when v_taken is not null;
   end loop;
   if v_taken is null then
