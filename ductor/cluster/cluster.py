@@ -14,6 +14,8 @@ from ductor.cluster.plan import ClusterPlan
 from ductor.cluster.sentinel import Sentinel
 from ductor.cluster.shared import POLL_SECONDS, Board, Flag
 
+WATCH_SECONDS = 5.0
+
 
 class Cluster(django_q.cluster.Cluster):
     """django-q2's cluster with flags in plain shared memory in place of events that a kill can leave locked."""
@@ -65,7 +67,8 @@ class Cluster(django_q.cluster.Cluster):
                 if not ready and self.started.is_set():
                     ready = True
                     on_ready()
-                self.sentinel.join(POLL_SECONDS)
+                # Its end wakes this at once; a signal needs no waking, since the sentinel sees the flag.
+                self.sentinel.join(WATCH_SECONDS if ready else POLL_SECONDS)
         finally:
             # An exception here must not leave through multiprocessing's exit, which waits for the sentinel.
             self.sentinel.kill()

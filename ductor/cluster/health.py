@@ -19,8 +19,8 @@ from ductor.cluster.shared import Board, Flag, Phase
 
 log = structlog.get_logger("ductor.cluster")
 
-SAVE_EVERY_SECONDS = 5.0
-KEPT_SECONDS = 15
+SAVE_EVERY_SECONDS = 10.0
+KEPT_SECONDS = 30
 
 
 class HealthRecord(Stat):
@@ -60,7 +60,7 @@ class HealthRecorder(threading.Thread):
     def run(self) -> None:
         self.started.wait(SAVE_EVERY_SECONDS)
         self.save()
-        while not self.drain.wait(SAVE_EVERY_SECONDS):
+        while not self.drain.wait(SAVE_EVERY_SECONDS, poll=0.5):
             self.save()
         self.save()
         connections.close_all()

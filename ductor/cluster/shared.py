@@ -23,14 +23,14 @@ class Flag:
     def is_set(self) -> bool:
         return bool(self._raised.value)
 
-    def wait(self, timeout: float) -> bool:
-        """Sleep until the flag is raised, at most `timeout` seconds; True if it is raised."""
+    def wait(self, timeout: float, poll: float = POLL_SECONDS) -> bool:
+        """Sleep until the flag is raised, at most `timeout` seconds, looking every `poll`; True if it is raised."""
         until = time.monotonic() + timeout
         while not self.is_set():
             left = until - time.monotonic()
             if left <= 0:
                 return False
-            time.sleep(min(POLL_SECONDS, left))
+            time.sleep(min(poll, left))
         return True
 
 
