@@ -35,4 +35,4 @@ def clean_tables() -> Iterator[None]:
     yield
     clock.restore()
     unnamed = database.end_test()
-    assert unnamed == [], "statements on tenant tables that do not name tenant_id"
+    assert unnamed == [], "statements on tenant tables, or cache keys, that do not name the tenant"

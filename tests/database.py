@@ -1,4 +1,4 @@
-"""Connections of the suite: other roles, the owner's clean-up, and a record of statements that forget the tenant."""
+"""Connections of the suite: other roles, the owner's clean-up, and a record of what forgets the tenant."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +24,11 @@ delete from tenants_load where tenant_id <> '00000000-0000-7000-8000-00000000000
 delete from tenants_tenant where id <> '00000000-0000-7000-8000-000000000000';
 update tenants_load set outstanding = 0, leased = 0, frozen = 0;
 select setval(format('%I', 'tenants_clock_' || name)::regclass, 1, false) from tenants_queue;
+"""
+
+KEYS_WITHOUT_TENANT = """
+select cache_key from tenants_cache
+where cache_key !~ '^(system|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}):'
 """
 
 
@@ -53,11 +58,13 @@ def begin_test() -> None:
 
 
 def end_test() -> list[str]:
-    """Empty the tables if the test touched the database; returns the statements that forgot the tenant."""
+    """Empty the tables if the test touched the database; returns the statements and cache keys without a tenant."""
+    found = list(_unnamed)
     if _touched:
         connections["default"].close()
+        found += [key for (key,) in owner().execute(KEYS_WITHOUT_TENANT).fetchall()]
         owner().execute(CLEAN)
-    return list(_unnamed)
+    return found
 
 
 def owner() -> "psycopg.Connection[Any]":

@@ -1,0 +1,209 @@
+"""Every public verb and read × each id argument × {another tenant's, a random one}: equal refusals.
+
+A verb without a row in the matrix fails, and so does a row without a verb.
+"""
+
+import inspect
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from tenants.errors import DuctorError
+from tenants.queries import TenantView
+from tenants.scope import attach
+from tests.builders import PRINCIPAL, assert_counters_true, build_tenant, claim, rows, start
+from tests.database import as_role
+from workflows.claims import Claim, ClaimedTask, Outcome, StepRecord
+
+VERBS = {
+    "tenants.audit": ["record", "record_system"],
+    "tenants.keys": ["create_api_key", "revoke_api_key"],
+    "tenants.policy": ["set_freeze", "set_tenant_policy"],
+    "tenants.provisioning": ["create_tenant"],
+    "tenants.queries": ["get_policy", "get_tenant", "list_keys", "list_tenants"],
+    "tenants.queues": ["create_queue", "list_queues"],
+    "workflows.admission": ["enqueue"],
+    "workflows.cancelling": ["cancel"],
+    "workflows.claims": ["finish", "heartbeat", "record_steps", "release", "take"],
+    "workflows.faults": ["mark_fault"],
+    "workflows.queries": ["completed_outputs", "get_task", "list_steps", "list_tasks"],
+    "workflows.recovery": ["recover"],
+    "workflows.registrations": ["ensure_definition"],
+    "workflows.starting": ["start_tasks"],
+    "workflows.waking": ["clear_idle", "listen_idle"],
+}
+# Verbs that take no id of a thing in a tenant, and why no row of the matrix can be made for them.
+WITHOUT_IDS = {
+    "tenants.audit.record": "writes a fact about what the verb around it did",
+    "tenants.audit.record_system": "writes a fact about the platform",
+    "tenants.keys.create_api_key": "makes a key",
+    "tenants.policy.set_freeze": "names only the tenant, which the scope checks",
+    "tenants.policy.set_tenant_policy": "names only the tenant",
+    "tenants.provisioning.create_tenant": "makes a tenant",
+    "tenants.queries.get_policy": "names only the tenant",
+    "tenants.queries.get_tenant": "by slug, for operators",
+    "tenants.queries.list_keys": "names only the tenant",
+    "tenants.queries.list_tenants": "for operators",
+    "tenants.queues.create_queue": "queues belong to no tenant",
+    "tenants.queues.list_queues": "queues belong to no tenant",
+    "workflows.admission.enqueue": "makes tasks; keys of other tenants are covered in test_row_security",
+    "workflows.claims.take": "the fair order names tasks, not the caller",
+    "workflows.faults.mark_fault": "names only the tenant",
+    "workflows.recovery.recover": "takes no id",
+    "workflows.registrations.ensure_definition": "names only the tenant",
+    "workflows.starting.start_tasks": "makes tasks",
+    "workflows.waking.clear_idle": "workers belong to no tenant",
+    "workflows.waking.listen_idle": "workers belong to no tenant",
+}
+
+
+def stolen(tenant: TenantView, task_id: uuid.UUID) -> Claim:
+    return Claim(tenant.id, task_id, "thief", 1)
+
+
+def record_of(one: Claim) -> StepRecord:
+    now = datetime.now(UTC)
+    return StepRecord(one, "s", 1, "completed", None, None, now, now)
+
+
+def verb(name: str) -> Callable[..., Any]:
+    module, function = name.rsplit(".", 1)
+    return getattr(import_module(module), function)
+
+
+MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
+    "tenants.keys.revoke_api_key": lambda t, i: verb("tenants.keys.revoke_api_key")(
+        tenant_id=t.id, key_id=i, principal=PRINCIPAL
+    ),
+    "workflows.cancelling.cancel": lambda t, i: verb("workflows.cancelling.cancel")(
+        tenant_id=t.id, task_id=i, principal=PRINCIPAL
+    ),
+    "workflows.claims.finish": lambda t, i: verb("workflows.claims.finish")(
+        outcomes=[Outcome(stolen(t, i), "completed")]
+    ),
+    "workflows.claims.heartbeat": lambda t, i: verb("workflows.claims.heartbeat")(claims=[stolen(t, i)]),
+    "workflows.claims.record_steps": lambda t, i: verb("workflows.claims.record_steps")(
+        records=[record_of(stolen(t, i))]
+    ),
+    "workflows.claims.release": lambda t, i: verb("workflows.claims.release")(claims=[stolen(t, i)]),
+    "workflows.queries.completed_outputs": lambda t, i: verb("workflows.queries.completed_outputs")(
+        tenant_id=t.id, task_id=i
+    ),
+    "workflows.queries.get_task": lambda t, i: verb("workflows.queries.get_task")(tenant_id=t.id, task_id=i),
+    "workflows.queries.list_steps": lambda t, i: verb("workflows.queries.list_steps")(tenant_id=t.id, task_id=i),
+    "workflows.queries.list_tasks": lambda t, i: verb("workflows.queries.list_tasks")(tenant_id=t.id, before=i),
+}
+
+
+def test_every_public_verb_is_listed_and_has_its_row() -> None:
+    found: dict[str, list[str]] = {}
+    for module in VERBS:
+        for name, function in vars(import_module(module)).items():
+            if not inspect.isfunction(function) or function.__module__ != module or name.startswith("_"):
+                continue
+            parameters = inspect.signature(function).parameters.values()
+            if all(p.kind is p.KEYWORD_ONLY for p in parameters) and (parameters or name.startswith("list_")):
+                found.setdefault(module, []).append(name)
+    assert {module: sorted(names) for module, names in found.items()} == VERBS
+    everything = {f"{module}.{name}" for module, names in VERBS.items() for name in names}
+    assert everything == set(MATRIX) | set(WITHOUT_IDS)
+    assert set(MATRIX) & set(WITHOUT_IDS) == set()
+
+
+def test_every_module_with_verbs_is_walked() -> None:
+    from pathlib import Path
+
+    for app in ("tenants", "workflows"):
+        for path in Path(app).glob("*.py"):
+            module = f"{app}.{path.stem}"
+            text = path.read_text()
+            if "principal: Principal" in text and "def " in text and "(\n    *, tenant_id: UUID" in text:
+                assert module in VERBS, module
+
+
+def answer(act: Callable[[TenantView, uuid.UUID], Any], tenant: TenantView, given: uuid.UUID) -> Any:
+    """What a caller sees, with the id he gave himself taken out."""
+    try:
+        seen: Any = act(tenant, given)
+    except DuctorError as error:
+        seen = (type(error).__name__, error.code, error.http_status, error.message, error.fields, error.retry_after)
+    return repr(seen).replace(repr(given), "<id>")
+
+
+@pytest.mark.parametrize("name", sorted(MATRIX))
+@pytest.mark.parametrize("state", ["queued", "leased", "key"])
+def test_another_tenants_id_is_answered_like_one_that_never_existed(name: str, state: str) -> None:
+    mine, other = build_tenant(), build_tenant()
+    (foreign,) = start(other)
+    if state == "leased":
+        (task,) = claim(worker="thief")
+        foreign = task.claim.task_id
+    if state == "key":
+        foreign = _key_of(other)
+    before = _everything_of(other)
+    with as_role("operator") if name.startswith("tenants.keys") else attach(mine.id):
+        seen = [answer(MATRIX[name], mine, given) for given in (foreign, uuid.uuid4())]
+    if name == "workflows.queries.list_tasks":
+        assert seen == ["[]", "[]"]
+    assert seen[0] == seen[1]
+    assert _everything_of(other) == before
+    assert_counters_true()
+
+
+def _key_of(tenant: TenantView) -> uuid.UUID:
+    from tenants.keys import create_api_key
+
+    with as_role("operator"):
+        view, _ = create_api_key(tenant_id=tenant.id, name="k", scopes=["tasks:read"], principal=PRINCIPAL)
+    return view.id
+
+
+def _everything_of(tenant: TenantView) -> list[Any]:
+    tables = ("workflows_task", "workflows_step", "tenants_load", "tenants_turn", "tenants_apikey", "tenants_act")
+    return [rows(f"select md5(t::text) from {table} t where tenant_id = %s order by 1", tenant.id) for table in tables]
+
+
+def test_a_claim_of_the_right_task_under_another_tenant_is_stale() -> None:
+    mine, other = build_tenant(), build_tenant()
+    start(other)
+    (task,) = claim(worker="thief")
+    forged = Claim(mine.id, task.claim.task_id, "thief", task.claim.token)
+    assert verb("workflows.claims.finish")(outcomes=[Outcome(forged, "completed")]) == {forged}
+    assert verb("workflows.claims.heartbeat")(claims=[forged]) == {forged: "lost"}
+    assert verb("workflows.claims.release")(claims=[forged]) == {forged}
+    assert verb("workflows.claims.record_steps")(records=[record_of(forged)]) == {forged}
+    assert rows("select state from workflows_task") == [("leased",)]
+
+
+@pytest.mark.parametrize("change", [{"worker": "other"}, {"token": 2}, {"token": 0}])
+def test_i3_b41_each_part_of_a_claim_is_compared(change: dict[str, Any]) -> None:
+    tenant = build_tenant()
+    start(tenant)
+    (task,) = claim(worker="owner")
+    forged = Claim(**{**_as_dict(task), **change})
+    before = rows("select md5(t::text) from workflows_task t where tenant_id is not null")
+    assert verb("workflows.claims.finish")(outcomes=[Outcome(forged, "completed")]) == {forged}
+    assert verb("workflows.claims.heartbeat")(claims=[forged]) == {forged: "lost"}
+    assert verb("workflows.claims.release")(claims=[forged]) == {forged}
+    assert verb("workflows.claims.record_steps")(records=[record_of(forged)]) == {forged}
+    assert rows("select md5(t::text) from workflows_task t where tenant_id is not null") == before
+    assert_counters_true()
+
+
+def _as_dict(task: ClaimedTask) -> dict[str, Any]:
+    one = task.claim
+    return {"tenant_id": one.tenant_id, "task_id": one.task_id, "worker": one.worker, "token": one.token}
+
+
+@pytest.mark.parametrize("name", ["workflows.cancelling.cancel", "workflows.queries.get_task"])
+def test_a_verb_acts_for_the_attached_one(name: str) -> None:
+    mine, other = build_tenant(), build_tenant()
+    (foreign,) = start(other)
+    with attach(mine.id), pytest.raises(DuctorError) as refused:
+        MATRIX[name](other, foreign)
+    assert refused.value.sqlstate == "TN501"
+    assert rows("select state from workflows_task") == [("queued",)]
