@@ -23,6 +23,7 @@ from ductor.up import Stopped, UpFailed
 ROOT = Path(__file__).resolve().parent.parent.parent
 MAX_LOG_BYTES = 10_000_000
 MAX_RELAYED_LINES = 20
+KILL_SECONDS = 5.0
 ERROR_LEVELS = frozenset({"error", "critical"})
 
 
@@ -122,9 +123,7 @@ class Supervisor:
         except Stopped:
             self._say("killing what still runs")
         for child in self.children:
-            for pid in _session_of(child.process.pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            _kill_session(child.process.pid)
             child.process.wait()
 
 
@@ -132,14 +131,24 @@ def _spawn_held(command: list[str], environment: Mapping[str, str], output: IO[b
     return spawn(command, environment=environment, folder=ROOT, output=output, new_session=True)
 
 
+def _kill_session(leader: int) -> None:
+    """Kill what is left of a session and wait until it is gone: until then it still holds its locks and its port."""
+    deadline = time.monotonic() + KILL_SECONDS
+    while (left := _session_of(leader)) and time.monotonic() < deadline:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+
+
 def _session_of(leader: int) -> list[int]:
-    """Return the processes in the session that `leader` began, itself included while it lives."""
+    """Return the living processes in the session that `leader` began, itself included."""
     found = []
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError, ValueError):
-            # The command's name, in brackets, may hold spaces; the session is the fourth field after it.
+            # The command's name, in brackets, may hold spaces; after it come state, parent, group and session.
             fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) == leader:
+            if int(fields[3]) == leader and fields[0] not in "ZX":
                 found.append(int(name))
     return found
 
