@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, connections
 
 from ductor import Context, Retry, Workflow
-from tests import clock, database
+from tests import clock
 from tests.builders import PRINCIPAL, assert_counters_true, build_tenant, rows
 from tests.workflows.authors import workflows as authors
 from tests.workflows.conftest import TestWorker
@@ -20,16 +20,6 @@ from workflows.queries import list_steps
 
 NO_PAUSE = Retry(max_attempts=3, first=0, max=0)
 STARTED = "select count(*)::int from workflows_task where workflow = 'author-started'"
-
-
-@pytest.fixture(autouse=True)
-def other_queue() -> None:
-    """The queue whose tasks nobody runs; a queue is made once and stays."""
-    if not rows("select from tenants_queue where name = 'external:nobody'"):
-        from tenants.queues import create_queue
-
-        with database.as_role("owner"):
-            create_queue(name="external:nobody", principal=PRINCIPAL)
 
 
 def atomic_flow(name: str, handler: Any, **more: Any) -> Workflow:
@@ -45,7 +35,7 @@ def test_rows_and_record_commit_together(worker: TestWorker) -> None:
 
     def handler(ctx: Context[Any]) -> str:
         inside.append(connection.in_atomic_block)
-        child = authors.started.start({"by": str(ctx.task_id)})
+        child = authors.started.start({"by": str(ctx.task_id)}, delay="300d")
         return str(child.id)
 
     from workflows import registry
@@ -71,7 +61,7 @@ def test_a_handler_that_fails_leaves_no_row_of_its_own(worker: TestWorker) -> No
     tenant = build_tenant()
 
     def handler(ctx: Context[Any]) -> None:
-        authors.started.start({"attempt": ctx.attempt})
+        authors.started.start({"attempt": ctx.attempt}, delay="300d")
         if ctx.attempt < 3:
             raise ValueError("after the start")
 
@@ -97,9 +87,9 @@ def test_a_deferred_refusal_is_the_steps_failure_and_rolls_it_back(worker: TestW
 
     def handler(ctx: Context[Any]) -> None:
         for _ in range(2):
-            authors.started.start()
+            authors.started.start(delay="300d")
         # Another start of the tenant commits meanwhile and takes the place: only the deferred trigger can see it.
-        elsewhere(lambda: authors.started.start(tenant=tenant.id))
+        elsewhere(lambda: authors.started.start(delay="300d", tenant=tenant.id))
 
     task = atomic_flow("refused", handler).start(tenant=tenant.id)
     worker.turn()
@@ -136,7 +126,7 @@ def test_a_cancel_during_the_handler_takes_its_rows_back(worker: TestWorker) -> 
     tenant = build_tenant()
 
     def handler(ctx: Context[Any]) -> None:
-        authors.started.start()
+        authors.started.start(delay="300d")
         elsewhere(lambda: cancel(tenant_id=ctx.tenant, task_id=ctx.task_id, principal=PRINCIPAL))
 
     task = atomic_flow("cancelled-inside", handler).start(tenant=tenant.id)
@@ -156,7 +146,7 @@ def test_a_lost_lease_takes_the_rows_back(worker: TestWorker) -> None:
     tenant = build_tenant()
 
     def handler(ctx: Context[Any]) -> None:
-        authors.started.start()
+        authors.started.start(delay="300d")
         if ctx.attempt == 1:
             clock.advance(61)
 
@@ -180,7 +170,7 @@ def test_cancel_beside_atomic_steps_never_deadlocks_and_never_says_both(worker: 
     answers: dict[Any, str] = {}
 
     def handler(ctx: Context[Any]) -> None:
-        authors.started.start({"by": str(ctx.task_id)})
+        authors.started.start({"by": str(ctx.task_id)}, delay="300d")
 
         def act() -> None:
             try:
