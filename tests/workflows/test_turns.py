@@ -54,7 +54,11 @@ def test_the_first_claim_takes_one_and_the_next_a_full_batch(worker: TestWorker)
     noop().start_many([{}] * 150, tenant=tenant.id)
 
     with override_settings(DUCTOR_BATCH=40):
-        assert [worker.turn().claimed for _ in range(3)] == [1, 40, 40]
+        assert worker.turn().claimed == 1
+        # Whatever the first one took on a busy machine: no-ops are quick.
+        for _ in range(20):
+            worker.state.pace.note("default", 0.0001, 1)
+        assert worker.turn().claimed == 40
         worker.run_all()
 
     assert rows(STATES) == [("completed", 1, 0, 150)]
