@@ -34,11 +34,12 @@ SETTINGS = {
     "max_connections": "300",
 }
 
+# By module and not by script: the scripts of an environment hold its first path, and a checkout may be moved.
 CHECKS = (
-    ("ruff check", ["ruff", "check", "."]),
-    ("ruff format", ["ruff", "format", "--check", "."]),
-    ("mypy", ["mypy"]),
-    ("lint-imports", ["lint-imports"]),
+    ("ruff check", [sys.executable, "-m", "ruff", "check", "."]),
+    ("ruff format", [sys.executable, "-m", "ruff", "format", "--check", "."]),
+    ("mypy", [sys.executable, "-m", "mypy"]),
+    ("lint-imports", [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()"]),
     ("makemigrations", [sys.executable, "manage.py", "makemigrations", "--check", "--dry-run"]),
 )
 
