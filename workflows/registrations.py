@@ -33,19 +33,7 @@ def ensure_definition(
         if not stored:
             if not _may_store(tenant_id, name, version):
                 return False
-            query(
-                "insert into workflows_definition (tenant_id, id, name, version, checksum, graph, input_schema,"
-                " created_at) values (%s, %s, %s, %s, %s, %s, %s, ductor_now()) on conflict do nothing",
-                [
-                    tenant_id,
-                    new_id(),
-                    name,
-                    version,
-                    checksum,
-                    json.dumps(graph),
-                    None if input_schema is None else json.dumps(input_schema),
-                ],
-            )
+            _insert(tenant_id, name, version, checksum, graph, input_schema)
             stored = query(find, [tenant_id, name, version])
     if stored[0][0] != checksum:
         raise DefinitionChanged(
@@ -61,3 +49,14 @@ def _may_store(tenant_id: UUID, name: str, version: int) -> bool:
         "select pg_try_advisory_xact_lock(hashtextextended(%s, 0))", [f"ductor.definition:{tenant_id}:{name}:{version}"]
     )
     return bool(free)
+
+
+def _insert(
+    tenant_id: UUID, name: str, version: int, checksum: str, graph: dict[str, Any], input_schema: dict[str, Any] | None
+) -> None:
+    schema = None if input_schema is None else json.dumps(input_schema)
+    query(
+        "insert into workflows_definition (tenant_id, id, name, version, checksum, graph, input_schema, created_at)"
+        " values (%s, %s, %s, %s, %s, %s, %s, ductor_now()) on conflict do nothing",
+        [tenant_id, new_id(), name, version, checksum, json.dumps(graph), schema],
+    )
