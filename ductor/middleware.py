@@ -23,7 +23,7 @@ from django.http.response import HttpResponseBase
 from ductor import problems
 from tenants.api.errors import BodyTooLarge
 from tenants.api.parsing import MAX_BODY_BYTES
-from tenants.authentication import Authenticated, authenticate, host_allowed
+from tenants.authentication import Authenticated, authenticate
 from tenants.errors import DuctorError, NotFound, Unauthenticated
 from tenants.identity import new_id
 from tenants.scope import attach
@@ -139,10 +139,10 @@ class TenantMiddleware:
         credential = _BEARER.fullmatch(request.headers.get("Authorization", ""))
         if credential is None:
             raise Unauthenticated
-        found = authenticate(credential[1])
+        found = authenticate(credential[1], host=split_domain_port(request.get_host())[0])
         if found is None:
             raise Unauthenticated
-        if not host_allowed(tenant_id=found.tenant_id, host=split_domain_port(request.get_host())[0]):
+        if not found.host_allowed:
             raise NotFound
         principal = found.principal.with_request(request.request_id)  # type: ignore[attr-defined]
         return replace(found, principal=principal)
