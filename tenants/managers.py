@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connections, models
 from django.db.models.expressions import Value
 
-from tenants.db.guard import sees_all
+from tenants.db.roles import sees_all
 from tenants.errors import ScopeConflict, ScopeMissing
 from tenants.identity import new_id
 from tenants.scope import attached

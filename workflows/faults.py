@@ -2,15 +2,13 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError
 
 from tenants.store import call, query
-
-if TYPE_CHECKING:
-    from workflows.claims import Claim, Outcome
+from workflows.leased import Claim, Outcome
 
 logger = logging.getLogger(__name__)
 MAX_TENANTS = 100
@@ -33,7 +31,7 @@ def claim_around_faults(queue: str, claim: Callable[[list[UUID]], list[tuple[Any
     return []
 
 
-def finish_by_tenant(outcomes: "Sequence[Outcome]", finish: "Callable[[list[Outcome]], set[Claim]]") -> "set[Claim]":
+def finish_by_tenant(outcomes: Sequence[Outcome], finish: Callable[[list[Outcome]], set[Claim]]) -> set[Claim]:
     """Finish outcomes one tenant at a time; returns the stale claims. Who raises alone is logged and passed over."""
     parts: dict[UUID, list[Outcome]] = {}
     for outcome in outcomes:

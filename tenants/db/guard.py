@@ -12,17 +12,14 @@ from django.apps import apps
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
+from tenants.db.roles import sees_all
 from tenants.errors import ScopeMissing
-
-# The operator policy is: the attached tenant, or all where none is; the owner migrates.
-UNSCOPED_ROLES = frozenset({"operator", "owner"})
+from tenants.managers import TenantRow
 
 
 @functools.cache
 def tenant_tables() -> frozenset[str]:
     """Return the names of all tables whose rows belong to tenants."""
-    from tenants.managers import TenantRow
-
     return frozenset(model._meta.db_table for model in apps.get_models() if issubclass(model, TenantRow))
 
 
@@ -30,11 +27,6 @@ def tenant_tables() -> frozenset[str]:
 def _pattern() -> re.Pattern[str]:
     names = "|".join(sorted(map(re.escape, tenant_tables()), key=len, reverse=True))
     return re.compile(rf'(?<![\w.])"?(?:{names})"?(?!\w)', re.IGNORECASE)
-
-
-def sees_all(connection: BaseDatabaseWrapper) -> bool:
-    """Say whether the connection's role may query without a tenant."""
-    return connection.settings_dict.get("ROLE") in UNSCOPED_ROLES
 
 
 def names_tenant_table(sql: str) -> bool:

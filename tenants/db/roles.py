@@ -1,6 +1,7 @@
 """The database roles, and the refusal to start with one that row security does not bind (DESIGN D3)."""
 
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from tenants.errors import RoleUnsafe
 
@@ -9,6 +10,10 @@ ENGINE = "ductor_engine"
 WEB = "ductor_web"
 WORKER = "ductor_worker"
 OPERATOR = "ductor_operator"
+
+# Names of processes, as in DUCTOR_ROLE. The operator's policy is: the attached tenant, or all where none is; the owner
+# migrates.
+UNSCOPED_ROLES = frozenset({"operator", "owner"})
 
 MINIMUM_VERSIONS = {15: 150014, 16: 160010, 17: 170006, 18: 180000}
 
@@ -45,3 +50,8 @@ def refuse_unsafe_role() -> None:
             f"PostgreSQL {version} is not supported: Ductor needs 15.14, 16.10, 17.6, 18 or newer of these.",
             version=version,
         )
+
+
+def sees_all(connection: BaseDatabaseWrapper) -> bool:
+    """Say whether the connection's role may query without a tenant."""
+    return connection.settings_dict.get("ROLE") in UNSCOPED_ROLES
