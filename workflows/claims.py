@@ -62,8 +62,7 @@ def _claim(
 
 
 def _claimed(row: tuple[Any, ...], worker: str, queue: str) -> ClaimedTask:
-    tenant_id, task_id, token, workflow, version, key, payload, attempt, failures, most, alone, *times, progress = row
-    lease_expires_at, created_at, due_at = times
+    tenant_id, task_id, token, workflow, version, key, payload, attempt, failures, most, alone, progress = row
     return ClaimedTask(
         claim=Claim(tenant_id, task_id, worker, token),
         workflow=workflow,
@@ -75,9 +74,6 @@ def _claimed(row: tuple[Any, ...], worker: str, queue: str) -> ClaimedTask:
         failures=failures,
         max_failures=most,
         alone=alone,
-        lease_expires_at=lease_expires_at,
-        created_at=created_at,
-        due_at=due_at,
         progress=_loaded(progress),
     )
 

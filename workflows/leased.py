@@ -36,9 +36,6 @@ class ClaimedTask:
     failures: int
     max_failures: int
     alone: bool
-    lease_expires_at: datetime
-    created_at: datetime
-    due_at: datetime
     progress: Any
 
 

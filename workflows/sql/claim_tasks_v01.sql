@@ -13,8 +13,7 @@ create or replace function workflows_claim_tasks(
   p_worker text, p_queue text, p_limit int, p_per_tenant int, p_lease_seconds double precision,
   p_only uuid[] default null)
 returns table (tenant_id uuid, task_id uuid, token bigint, workflow varchar, version int, key varchar, input jsonb,
-  attempt int, failures int, max_failures int, alone boolean, lease_expires_at timestamptz, created_at timestamptz,
-  due_at timestamptz, progress jsonb)
+  attempt int, failures int, max_failures int, alone boolean, progress jsonb)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
@@ -69,6 +68,6 @@ begin
   perform workflows_count_claimed(p_queue, v_taken);
   perform setval(format('%I', 'tenants_clock_' || p_queue)::regclass, greatest(v_clock, tenants_queue_clock(p_queue), 1));
   return query select k.tenant_id, k.id, k.token, k.workflow, k.version, k.key, k.input, k.attempt, k.failures,
-    k.max_failures, k.alone, k.lease_expires_at, k.created_at, k.due_at, k.progress
+    k.max_failures, k.alone, k.progress
   from unnest(v_taken) with ordinality k order by k.ordinality;
 end $$;
