@@ -49,9 +49,11 @@ class OneThreadHandler(ASGIHandler):
         loop = asyncio.get_running_loop()
         with closing(body):
             response = await loop.run_in_executor(self.threads, copy_context().run, self._answer, scope, body)
-        await self.send_response(response, send)
-        if not response.closed:
-            await loop.run_in_executor(self.threads, response.close)
+        try:
+            await self.send_response(response, send)
+        finally:
+            if not response.closed:
+                await loop.run_in_executor(self.threads, response.close)
 
     def _answer(self, scope: Any, body: Any) -> Any:
         response: Any
