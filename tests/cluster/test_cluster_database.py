@@ -39,6 +39,14 @@ def test_a_database_that_is_not_there_is_one_line_and_an_exit_code(start_cluster
     assert line.startswith("CommandError: The database can't be used: ")
 
 
+def test_a_queue_that_nobody_made_is_refused_in_one_line(start_cluster: StartCluster) -> None:
+    cluster = start_cluster("--queues", "default,nowhere", ready=False)
+    assert cluster.wait_end() == 1
+    assert cluster.log.splitlines() == [
+        "CommandError: There is no queue 'nowhere': make it with `manage.py ductor queues create nowhere`."
+    ]
+
+
 def test_workers_survive_the_loss_of_all_their_connections(start_cluster: StartCluster) -> None:
     tenant = build_tenant()
     chores(tenant, "nap", 60, seconds=0.05)

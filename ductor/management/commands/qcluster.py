@@ -16,10 +16,10 @@ from ductor.cluster.cluster import Cluster
 from ductor.cluster.outage import one_line
 from ductor.cluster.plan import ClusterPlan
 from tenants.db.roles import refuse_unsafe_role
-from tenants.errors import DuctorError
+from tenants.errors import DuctorError, IdentityInvalid, QueueUnknown
+from tenants.identity import SYSTEM_QUEUE
+from tenants.queues import list_queues, parse_queue
 from workflows.system import ensure_running
-
-_QUEUE = re.compile(r"[a-z][a-z0-9:._-]{0,62}")
 
 
 def seconds(text: str) -> float:
@@ -40,9 +40,21 @@ def queue_names(text: str) -> tuple[str, ...]:
     """Queue names, comma-separated, each once. Raises ArgumentTypeError."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
-        if not _QUEUE.fullmatch(name) or name == "system":
-            raise ArgumentTypeError(f"{name!r} is not the name of a queue that a cluster can be given")
+        try:
+            parse_queue(name)
+        except IdentityInvalid as wrong:
+            raise ArgumentTypeError(wrong.message) from wrong
+        if name == SYSTEM_QUEUE:
+            raise ArgumentTypeError("system work is served by every cluster; name only your own queues")
     return names
+
+
+def refuse_unknown_queues(queues: tuple[str, ...]) -> None:
+    """Raises QueueUnknown for a queue that nobody made: its workers would wait for ever for nothing."""
+    known = {queue.name for queue in list_queues()}
+    for name in queues:
+        if name not in known:
+            raise QueueUnknown(f"There is no queue {name!r}: make it with `manage.py ductor queues create {name}`.")
 
 
 class Command(BaseCommand):
@@ -53,7 +65,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--queues",
             type=queue_names,
-            default=tuple(settings.DUCTOR_QUEUES),
+            default=",".join(settings.DUCTOR_QUEUES),
             help="comma-separated queues to serve (DUCTOR_QUEUES); system work is always served",
         )
         parser.add_argument(
@@ -74,15 +86,16 @@ class Command(BaseCommand):
             recycle_tasks=Conf.RECYCLE,
             once_idle=options["once_idle"],
         )
-        self.prepare()
+        self.prepare(plan)
         code = Cluster(plan).run(on_ready=lambda: self.say_ready(plan))
         if code:
             raise CommandError("The sentinel died; its workers died with it.", returncode=code)
 
-    def prepare(self) -> None:
+    def prepare(self, plan: ClusterPlan) -> None:
         """What needs the database, done before the first fork so that a refusal is the command's own."""
         try:
             refuse_unsafe_role()
+            refuse_unknown_queues(plan.queues)
             ensure_running()
         except DuctorError as refusal:
             raise CommandError(" ".join(str(refusal).split())) from refusal
