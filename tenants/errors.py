@@ -103,6 +103,10 @@ class Unavailable(Refused):
     http_status = 503
 
 
+class Contended(Unavailable):
+    """Others held what this act needs for too long; nothing was changed. Try again."""
+
+
 class PolicyMissing(Conflict):
     """This tenant has no policy yet, so it admits nothing; an operator must set one."""
 

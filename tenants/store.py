@@ -7,10 +7,12 @@ from typing import Any
 import psycopg
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
-from tenants.errors import DuctorError, Unavailable, by_sqlstate
+from tenants.errors import Contended, DuctorError, Unavailable, by_sqlstate
 
-_READ_ONLY = "25006"
-_LOST = ("08", "57P", "53")
+# Connection trouble, shutdown, out of resources; read-only; ended for having been idle, or open, for too long.
+_LOST = ("08", "57P", "53", "25006", "25P03", "25P04")
+# Serialization failure, deadlock, lock timeout, statement timeout.
+_CONTENDED = frozenset({"40001", "40P01", "55P03", "57014"})
 
 
 def call(function: str, *args: Any) -> list[tuple[Any, ...]]:
@@ -19,6 +21,7 @@ def call(function: str, *args: Any) -> list[tuple[Any, ...]]:
     Raises:
         DuctorError: the function refused with a registered SQLSTATE.
         Unavailable: the database can't be reached or is read-only.
+        Contended: others held what it needs for too long, or met it crosswise.
     """
     placeholders = ", ".join(["%s"] * len(args))
     # The function's name is a literal of our own code; values are bound.
@@ -46,7 +49,9 @@ def translate(error: BaseException) -> DuctorError | None:
     if leaf is not None and isinstance(cause, psycopg.Error):
         return _from_diagnostics(leaf, cause)
     unreachable = isinstance(error, OperationalError | InterfaceError) and sqlstate is None
-    if unreachable or sqlstate == _READ_ONLY or (sqlstate or "").startswith(_LOST):
+    if sqlstate in _CONTENDED:
+        return Contended(retry_after=1.0)
+    if unreachable or (sqlstate or "").startswith(_LOST):
         return Unavailable(retry_after=2.0)
     return None
 

@@ -1,11 +1,12 @@
 """The connection wrapper: binds a transaction to the attached tenant (DESIGN D2)."""
 
+import contextlib
 import os
 import weakref
 from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError, connections
+from django.db import Error, connections
 from django_tenants.postgresql_backend import base as django_tenants_base
 
 from tenants.errors import ScopeConflict
@@ -22,6 +23,7 @@ class DatabaseWrapper(django_tenants_base.DatabaseWrapper):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.bound_tenant: UUID | None = None
+        self._savepoints: list[str] = []
         self._bound_inside: tuple[str, ...] = ()
         self._binding = False
         super().__init__(*args, **kwargs)
@@ -52,7 +54,7 @@ class DatabaseWrapper(django_tenants_base.DatabaseWrapper):
         finally:
             self._binding = False
         self.bound_tenant = tenant_id
-        self._bound_inside = tuple(self.savepoint_ids)
+        self._bound_inside = tuple(self._savepoints)
 
     def _handle_search_path(self, cursor: Any = None) -> None:
         """Bind before the first statement of a transaction; called by django-tenants for every new cursor."""
@@ -66,33 +68,55 @@ class DatabaseWrapper(django_tenants_base.DatabaseWrapper):
         self.bound_tenant = None
         self._bound_inside = ()
 
+    def _end(self) -> None:
+        self._unbind()
+        self._savepoints.clear()
+
     def _commit(self) -> Any:
         from tenants.store import translate
 
         try:
             return super()._commit()
-        except DatabaseError as error:
-            # Deferred triggers speak at COMMIT: their refusal is the same typed error as an early one.
+        except Error as error:
+            # Deferred triggers speak at COMMIT: their refusal is the same typed error as an early one. Django undoes a
+            # failed commit only for errors of its own; without this the transaction's on_commit hooks would stay
+            # behind and run after the connection's next commit.
             typed = translate(error)
             if typed is None:
                 raise
+            with contextlib.suppress(Error):
+                self.rollback()
             raise typed from error
         finally:
-            self._unbind()
+            self._end()
 
     def _rollback(self) -> Any:
         try:
             return super()._rollback()
+        except Error:
+            # The connection is gone. Marked like this, Django leaves it; else it would connect anew in the middle of
+            # the block's exit, and a server that stays away would hide what went wrong first.
+            self.close()
+            self.closed_in_transaction = True
+            raise
         finally:
-            self._unbind()
+            self._end()
+
+    def _savepoint(self, sid: str) -> None:
+        super()._savepoint(sid)
+        self._savepoints.append(sid)
 
     def _savepoint_rollback(self, sid: str) -> None:
-        super()._savepoint_rollback(sid)
+        self._binding = True
+        try:
+            super()._savepoint_rollback(sid)
+        finally:
+            self._binding = False
         if sid in self._bound_inside:
             self._unbind()
 
     def close(self) -> None:
-        self._unbind()
+        self._end()
         super().close()
 
 
@@ -106,7 +130,7 @@ def forget_connections() -> None:
     """
     for wrapper in list(_open_wrappers):
         wrapper.connection = None
-        wrapper._unbind()
+        wrapper._end()
     DatabaseWrapper._connection_pools.clear()
     for alias in connections:
         if hasattr(connections._connections, alias):  # type: ignore[attr-defined]
