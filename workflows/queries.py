@@ -12,8 +12,8 @@ from workflows.models import Step, Task, TaskKey
 
 
 @dataclass(frozen=True, slots=True)
-class TaskView:
-    """One task as its tenant may see it."""
+class TaskSummary:
+    """One task without what its tenant put in and got out."""
 
     id: UUID
     key: str | None
@@ -23,16 +23,22 @@ class TaskView:
     state: str
     reason: str | None
     priority: int
-    input: Any
-    output: Any
-    error: dict[str, Any] | None
-    progress: Any
     attempt: int
     failures: int
     created_at: datetime
     due_at: datetime
     started_at: datetime | None
     terminal_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView(TaskSummary):
+    """One task as its tenant may see it."""
+
+    input: Any
+    output: Any
+    error: dict[str, Any] | None
+    progress: Any
     origin: dict[str, Any]
 
 
@@ -49,6 +55,7 @@ class StepView:
     finished_at: datetime
 
 
+_SUMMARY_COLUMNS = [field.name for field in fields(TaskSummary)]
 _TASK_COLUMNS = [field.name for field in fields(TaskView)]
 _STEP_COLUMNS = [field.name for field in fields(StepView)]
 MAX_STEPS = 1000
@@ -83,6 +90,37 @@ def list_tasks(
     Raises:
         LimitInvalid: the limit is out of its bounds.
     """
+    rows = _page(_TASK_COLUMNS, tenant_id, state, workflow, key, before, limit)
+    return [TaskView(*row) for row in rows]
+
+
+def list_summaries(
+    *,
+    tenant_id: UUID,
+    state: str | None = None,
+    workflow: str | None = None,
+    key: str | None = None,
+    before: UUID | None = None,
+    limit: int = 50,
+) -> list[TaskSummary]:
+    """As `list_tasks`, without payload: a page of whole tasks may be hundreds of megabytes.
+
+    Raises:
+        LimitInvalid: the limit is out of its bounds.
+    """
+    rows = _page(_SUMMARY_COLUMNS, tenant_id, state, workflow, key, before, limit)
+    return [TaskSummary(*row) for row in rows]
+
+
+def _page(
+    columns: list[str],
+    tenant_id: UUID,
+    state: str | None,
+    workflow: str | None,
+    key: str | None,
+    before: UUID | None,
+    limit: int,
+) -> list[tuple[Any, ...]]:
     check_page(limit)
     with scope_of(tenant_id):
         tasks = Task.objects.all()
@@ -94,8 +132,7 @@ def list_tasks(
             tasks = tasks.filter(workflow=workflow)
         if before is not None:
             tasks = tasks.filter(id__lt=before)
-        rows = list(tasks.order_by("-id").values_list(*_TASK_COLUMNS)[:limit])
-    return [TaskView(*row) for row in rows]
+        return list(tasks.order_by("-id").values_list(*columns)[:limit])
 
 
 def list_steps(*, tenant_id: UUID, task_id: UUID) -> list[StepView]:

@@ -20,7 +20,7 @@ from workflows.api.serializers import task_document, task_summary
 from workflows.api.waiting import wait_for_end
 from workflows.cancelling import cancel as cancel_task
 from workflows.durations import seconds_of
-from workflows.queries import get_task, list_steps, list_tasks
+from workflows.queries import get_task, list_steps, list_summaries
 from workflows.starting import Start, start_tasks
 from workflows.states import State
 
@@ -81,7 +81,7 @@ def list_all(
 ) -> None:
     """List a tenant's tasks, newest first."""
     with _attached(tenant) as tenant_id:
-        tasks = list_tasks(tenant_id=tenant_id, state=state, workflow=workflow, key=key, limit=limit)
+        tasks = list_summaries(tenant_id=tenant_id, state=state, workflow=workflow, key=key, limit=limit)
         show({"tasks": [task_summary(task) for task in tasks]}, rows="tasks", columns=_COLUMNS)
 
 

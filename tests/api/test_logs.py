@@ -77,7 +77,7 @@ def test_nothing_that_a_tenant_sends_or_owns_is_in_a_log(monkeypatch: pytest.Mon
         def broken(**_: Any) -> Any:
             raise ValueError(f"{MARK} in an exception")
 
-        monkeypatch.setattr(views, "list_tasks", broken)
+        monkeypatch.setattr(views, "list_summaries", broken)
         caller.get()
     assert started.status_code == 201
     assert rows("select count(*) from workflows_task where input ->> 'note' = %s", MARK) == [(1,)]

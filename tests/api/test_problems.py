@@ -122,7 +122,7 @@ def test_a_fault_in_a_view_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> 
         raise ValueError(SECRET)
 
     caller = build_caller()
-    monkeypatch.setattr("workflows.api.views.list_tasks", broken)
+    monkeypatch.setattr("workflows.api.views.list_summaries", broken)
     answer = caller.get()
     assert_problem(answer, 500, "fault")
     assert SECRET not in answer.content.decode()

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.api.callers import ORDER, TASKS, assert_problem, build_caller, written
 from tests.api.workflows import REVIEW
@@ -65,7 +67,17 @@ def test_a_list_is_newest_first_and_without_payload() -> None:
     answer = caller.get().json()
     assert [task["id"] for task in answer["data"]] == ids[::-1]
     assert (answer["next_cursor"], answer["has_more"]) == (None, False)
-    assert not {"input", "output", "steps"} & set(answer["data"][0])
+    assert not {"input", "output", "error", "progress", "origin", "steps"} & set(answer["data"][0])
+
+
+def test_a_list_does_not_read_payload_from_the_database() -> None:
+    caller = build_caller()
+    caller.start()
+    with CaptureQueriesContext(connection) as queries:
+        caller.get()
+    [listing] = [query["sql"] for query in queries.captured_queries if "ORDER BY" in query["sql"]]
+    assert "input" not in listing
+    assert "output" not in listing
 
 
 def test_filters_name_state_workflow_and_key() -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.db.migrations.loader import MigrationLoader
 
 from tenants.db.functions import function_files, newest_files, reinstall_changed
-from tenants.db.grants import declared
+from tenants.db.grants import apply_grants, declared
 from tenants.db.guard import tenant_tables
 from tenants.db.operations import SqlFunction
 from tests.builders import rows
@@ -137,7 +137,14 @@ def test_functions_are_at_most_120_lines() -> None:
 
 def test_migrate_reinstalls_a_function_whose_live_text_differs(request: pytest.FixtureRequest) -> None:
     file = newest_files()["workflows_check_bounds"]
-    request.addfinalizer(lambda: owner().execute(file.text))
+
+    def mend() -> None:
+        # A function dropped and made again has lost its callers; after_migrate gives them back in the same way.
+        with owner().cursor() as cursor:
+            cursor.execute(file.text)
+            apply_grants(cursor)
+
+    request.addfinalizer(mend)
     owner().execute(file.text.replace("not between 1 and p_maximum", "not between 0 and p_maximum"))
     with owner().cursor() as cursor:
         assert reinstall_changed(cursor) == ["workflows_check_bounds"]

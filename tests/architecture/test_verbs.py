@@ -30,7 +30,7 @@ VERBS = {
     "workflows.cancelling": ["cancel"],
     "workflows.claims": ["finish", "heartbeat", "record_steps", "release", "take"],
     "workflows.faults": ["mark_fault"],
-    "workflows.queries": ["completed_outputs", "get_task", "list_steps", "list_tasks"],
+    "workflows.queries": ["completed_outputs", "get_task", "list_steps", "list_summaries", "list_tasks"],
     "workflows.recovery": ["recover"],
     "workflows.registrations": ["ensure_definition"],
     "workflows.starting": ["start_tasks"],
@@ -95,6 +95,7 @@ MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
     ),
     "workflows.queries.get_task": lambda t, i: verb("workflows.queries.get_task")(tenant_id=t.id, task_id=i),
     "workflows.queries.list_steps": lambda t, i: verb("workflows.queries.list_steps")(tenant_id=t.id, task_id=i),
+    "workflows.queries.list_summaries": lambda t, i: verb("workflows.queries.list_summaries")(tenant_id=t.id, before=i),
     "workflows.queries.list_tasks": lambda t, i: verb("workflows.queries.list_tasks")(tenant_id=t.id, before=i),
 }
 
@@ -147,7 +148,7 @@ def test_another_tenants_id_is_answered_like_one_that_never_existed(name: str, s
     before = _everything_of(other)
     with as_role("operator") if name.startswith("tenants.keys") else attach(mine.id):
         seen = [answer(MATRIX[name], mine, given) for given in (foreign, uuid.uuid4())]
-    if name == "workflows.queries.list_tasks":
+    if name in ("workflows.queries.list_tasks", "workflows.queries.list_summaries"):
         assert seen == ["[]", "[]"]
     assert seen[0] == seen[1]
     assert _everything_of(other) == before

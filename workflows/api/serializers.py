@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from workflows.queries import StepView, TaskView
+from workflows.queries import StepView, TaskSummary, TaskView
 
 
-def task_summary(task: TaskView) -> dict[str, Any]:
+def task_summary(task: TaskSummary) -> dict[str, Any]:
     """Return a task as it stands in a list."""
     return {
         "id": str(task.id),

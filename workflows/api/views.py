@@ -13,7 +13,7 @@ from tenants.scope import tenant_scope
 from workflows.api import parsing, serializers
 from workflows.api.waiting import wait_for_end
 from workflows.cancelling import cancel
-from workflows.queries import get_task, list_steps, list_tasks
+from workflows.queries import get_task, list_steps, list_summaries
 from workflows.starting import start_tasks
 
 
@@ -25,7 +25,7 @@ class TaskList(TenantResource):
     def get(self, request: Request) -> Response:
         """List the tenant's tasks, newest first, page by page."""
         wanted = parsing.read_list(request.query_params, self.tenant_id)
-        tasks = list_tasks(
+        tasks = list_summaries(
             tenant_id=self.tenant_id,
             state=wanted.state,
             workflow=wanted.workflow,
