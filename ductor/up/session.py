@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import socket
@@ -92,8 +93,7 @@ class Session:
         self.progress = ProgressLine()
         self._embedded = databases.uses_embedded()
         self._looked = 0.0
-        drain = float(os.environ.get("DUCTOR_DRAIN_SECONDS") or 25)
-        self.supervisor = Supervisor(self.home / "logs", self.console.print, drain + STOP_MARGIN_SECONDS)
+        self.supervisor = Supervisor(self.home / "logs", self._say, drain_seconds() + STOP_MARGIN_SECONDS)
 
     def run(self) -> None:
         """Do all of it; returns after --once, else at a stop signal.
@@ -133,7 +133,7 @@ class Session:
             demo.run(show_again=self.options.once)
         if self.options.once:
             return
-        self.console.print("serving; Ctrl-C stops everything")
+        self._say("serving; Ctrl-C stops everything")
         while True:
             self._watch()
             time.sleep(TICK_SECONDS)
@@ -177,7 +177,7 @@ class Session:
             return
         self._looked = time.monotonic()
         if not databases.embedded_server().is_running():
-            self.console.print("PostgreSQL has ended; starting it again")
+            self._say("PostgreSQL has ended; starting it again")
             databases.embedded_server().revive()
 
     def _say_ready(self, seconds: float, demo: DemoRun | None) -> None:
@@ -193,6 +193,17 @@ class Session:
         for name, value in rows:
             # Not wrapped: keys and commands are copied from here.
             self.console.print(f"  {name:<17}{value}", soft_wrap=True, markup=False)
+
+    def _say(self, text: str) -> None:
+        try:
+            self.progress.close()
+            self.console.print(text, markup=False)
+        except OSError:
+            # The terminal was closed: that must not keep anything from being stopped, nor make it a failure.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for stream in (1, 2):
+                os.dup2(nowhere, stream)
+            os.close(nowhere)
 
     def _reset(self) -> None:
         if not databases.uses_embedded():
@@ -210,15 +221,26 @@ class Session:
 
     def _end(self) -> None:
         """Stop every process, the database last; a second signal hurries the processes, never the database."""
-        self.progress.close()
         if self.supervisor.children:
-            self.console.print("stopping")
+            self._say("stopping")
         self.supervisor.stop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         close_connections()
         if self._embedded:
             databases.embedded_server().release()
+
+
+def drain_seconds() -> float:
+    """Return how long a cluster drains.
+
+    Raises:
+        UpFailed: DUCTOR_DRAIN_SECONDS is no number of seconds.
+    """
+    text = os.environ.get("DUCTOR_DRAIN_SECONDS") or "25"
+    if not re.fullmatch(r"[0-9]{1,5}(\.[0-9]{1,3})?", text, re.ASCII):
+        raise UpFailed(f"DUCTOR_DRAIN_SECONDS must be a number of seconds, not {text!r}")
+    return float(text)
 
 
 def close_connections() -> None:

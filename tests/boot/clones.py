@@ -11,6 +11,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
+
+from ductor.postgres import binaries
+from ductor.server_user import server_user
+
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL_SECONDS = 600
 
@@ -94,6 +99,48 @@ class Clone:
             except OSError:
                 continue
         return found
+
+
+class NamedServer:
+    """PostgreSQL 16 on a TCP port, as a platform's own server: logins need passwords, and ours is no superuser."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "server"
+        self.port = free_port()
+        self.url = f"postgresql://boss:b%40ss@127.0.0.1:{self.port}/platform"
+        self._user = server_user(self.folder)
+        self._user.let_through([folder])
+        self.folder.mkdir(mode=0o700)
+        (self.folder / "password").write_text("secret")
+        for path in (self.folder, self.folder / "password"):
+            self._user.own(path)
+        data = ["-D", str(self.folder / "data")]
+        self._run("initdb", *data, "-U", "postgres", "-A", "scram-sha-256", f"--pwfile={self.folder / 'password'}")
+        options = f"-p {self.port} -h 127.0.0.1 -k '{self.folder}' -c fsync=off -c password_encryption=scram-sha-256"
+        self._run("pg_ctl", *data, "-w", "-l", str(self.folder / "log"), "-o", options, "start")
+        admin = f"postgresql://postgres:secret@127.0.0.1:{self.port}/postgres"
+        with psycopg.connect(admin, autocommit=True) as connection:
+            connection.execute("create role boss login createrole createdb password 'b@ss'")
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "stop")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        # The wheel brings version 16 beside 18.
+        path = binaries().parent / "pginstall" / "bin" / program
+        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+        with open(os.devnull, "w") as nowhere:
+            subprocess.run(
+                [str(path), *arguments],
+                cwd="/",
+                env=environment,
+                stdout=nowhere,
+                check=True,
+                **self._user.process_options(),
+            )
 
 
 class RunningUp:

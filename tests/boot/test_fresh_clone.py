@@ -1,5 +1,6 @@
 """A newcomer's first hour: clone, `up --once` twice, serve, stop, kill, come back. Long: a whole installation."""
 
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from ductor.embedded import EmbeddedServer
-from tests.boot.clones import INSTALL_SECONDS, Clone, RunningUp, table_of, until
+from tests.boot.clones import INSTALL_SECONDS, Clone, NamedServer, RunningUp, table_of, until
 
 pytestmark = pytest.mark.full
 
@@ -93,6 +94,23 @@ def test_it_serves_beside_other_commands_until_ctrl_c(clone: Clone, first: str) 
     assert clone.processes() == []
 
 
+def test_a_closed_terminal_stops_everything(clone: Clone, first: str) -> None:
+    terminal, other_end = os.openpty()
+    command = [clone.python, str(clone.folder / "manage.py"), "up", "--no-demo", *clone.ports]
+    process = subprocess.Popen(
+        command, cwd="/", env=clone.environment, stdin=other_end, stdout=other_end, stderr=other_end
+    )
+    os.close(other_end)
+    shown = b""
+    while b"serving;" not in shown:
+        shown += os.read(terminal, 4096)
+    os.close(terminal)
+    process.send_signal(signal.SIGHUP)
+
+    assert process.wait(timeout=60) == 0
+    assert clone.processes() == []
+
+
 def test_sigterm_stops_everything_too_even_what_hangs(clone: Clone, first: str) -> None:
     running = clone.start_up("--no-demo", DUCTOR_DRAIN_SECONDS="1")
     pid = int((clone.folder / ".ductor" / "up.lock").read_text())
@@ -155,24 +173,26 @@ def test_a_killed_database_is_started_again_under_the_running_up(clone: Clone, f
     assert running.stop() == 0
 
 
-def test_the_same_code_runs_on_a_named_server(clone: Clone, first: str) -> None:
-    home = Path(tempfile.mkdtemp(prefix="ductor-named-"))
-    server = EmbeddedServer(home)
-    server.acquire()
-    url = f"postgresql://postgres@/platform?host={server.socket_dir}"
-    ductor_home = str(home / "ductor")
+def test_the_same_code_runs_on_a_named_server_by_a_login_without_superuser(clone: Clone, first: str) -> None:
+    base = Path(tempfile.mkdtemp(prefix="ductor-named-"))
+    server = NamedServer(base)
+    home = base / "home"
+    variables = {"DATABASE_URL": server.url, "DUCTOR_HOME": str(home)}
     try:
         for _ in range(2):
-            prepared = clone.manage("ductor", "init-db", seconds=120, DATABASE_URL=url, DUCTOR_HOME=ductor_home)
+            prepared = clone.manage("ductor", "init-db", seconds=120, **variables)
             assert prepared.returncode == 0, prepared.stderr
-        done = clone.manage("up", "--once", *clone.ports, seconds=300, DATABASE_URL=url, DUCTOR_HOME=ductor_home)
+        done = clone.manage("up", "--once", *clone.ports, seconds=300, **variables)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "2,000" in table_of(done.stdout)
-        assert not (home / "ductor" / "pg").exists()
+        checked = clone.manage("ductor", "doctor", **variables)
+        assert checked.returncode == 0, checked.stdout
+        assert not (home / "pg").exists()
+        passwords = next(iter(json.loads((home / "roles.json").read_text()).values()))
+        assert [password for password in passwords.values() if password in server.log()] == []
     finally:
-        server.release()
-        server.destroy()
-        shutil.rmtree(home)
+        server.stop()
+        shutil.rmtree(base)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")

@@ -12,7 +12,7 @@ import pytest
 
 from ductor.up import UpFailed
 from ductor.up.options import Options, read
-from ductor.up.session import answers, check_port
+from ductor.up.session import answers, check_port, drain_seconds
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -73,6 +73,16 @@ def test_a_port_that_nobody_serves_does_not_answer(taken: int) -> None:
 
     assert not answers(free)
     check_port(free, "--port")
+
+
+def test_the_drain_time_is_a_number_of_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DUCTOR_DRAIN_SECONDS", raising=False)
+    assert drain_seconds() == 25.0
+    monkeypatch.setenv("DUCTOR_DRAIN_SECONDS", "2.5")
+    assert drain_seconds() == 2.5
+    monkeypatch.setenv("DUCTOR_DRAIN_SECONDS", "soon")
+    with pytest.raises(UpFailed, match="DUCTOR_DRAIN_SECONDS must be a number of seconds"):
+        drain_seconds()
 
 
 def test_a_taken_port_is_one_line_and_starts_nothing(tmp_path: Path, taken: int) -> None:
