@@ -57,7 +57,7 @@ def test_the_commands_are_the_products() -> None:
 
 
 def test_every_path_exists() -> None:
-    paths = re.findall(r"`((?:tests|docs)/[^`]+)`", README)
+    paths = re.findall(r"`((?:tests|docs)/[^`]+)`", README) + re.findall(r"\]\(([^)#:]+)\)", README)
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
