@@ -41,6 +41,7 @@ def _raised_by(cause: Exception, error: Exception) -> Exception:
         (_raised_by(psycopg.errors.AdminShutdown(SECRET), OperationalError(SECRET)), 503, "unavailable"),
         (_raised_by(psycopg.errors.QueryCanceled(SECRET), OperationalError(SECRET)), 503, "unavailable"),
         (_raised_by(psycopg.errors.DeadlockDetected(SECRET), OperationalError(SECRET)), 503, "unavailable"),
+        (_raised_by(psycopg.errors.IoError(SECRET), OperationalError(SECRET)), 503, "unavailable"),
         (_raised_by(psycopg.errors.UniqueViolation(SECRET), IntegrityError(SECRET)), 500, "fault"),
         (_raised_by(psycopg.errors.UndefinedTable(SECRET), ProgrammingError(SECRET)), 500, "fault"),
         (Http404(SECRET), 404, "not_found"),

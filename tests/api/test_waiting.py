@@ -14,6 +14,8 @@ from workflows.api import waiting
 
 def _ask(caller: Caller, path: str, answers: list[Any]) -> threading.Thread:
     def run() -> None:
+        # As on the surfaces: a connection goes back when a request, or a look of a waiter, is done with it.
+        connections["default"].settings_dict = {**connections["default"].settings_dict, "CONN_MAX_AGE": 0}
         try:
             answers.append(caller.get(path))
         finally:
@@ -54,21 +56,20 @@ def test_a_waiter_that_waits_in_vain_gets_the_present_state() -> None:
     assert 0.9 < time.monotonic() - began < 3
 
 
-def test_a_waiter_holds_no_transaction() -> None:
+def test_a_waiter_holds_no_transaction_and_no_connection() -> None:
     caller = build_caller()
     task_id = caller.start().json()["id"]
+    connections["default"].close()
     answers: list[Any] = []
     thread = _ask(caller, f"{TASKS}/{task_id}?wait=2", answers)
-    inside = 0
+    connected = 0
     for _ in range(20):
         time.sleep(0.05)
-        [(count,)] = rows(
-            "select count(*) from pg_stat_activity where usename = 'ductor_test' and state like 'idle in transaction%'"
-        )
-        inside += count
+        [(count,)] = rows("select count(*) from pg_stat_activity where usename = 'ductor_test'")
+        connected += count
     thread.join(timeout=5)
-    # A look may fall into the moment of a poll; holding the transaction would be seen by every one of them.
-    assert inside <= 3
+    # One of these may fall into the moment of a look; holding the connection would be seen by every one of them.
+    assert connected <= 8
     assert answers[0].status_code == 200
 
 
