@@ -59,7 +59,13 @@ def connection_settings(role: str) -> dict[str, Any]:
     """
     entry = {**_login(role), "CONN_HEALTH_CHECKS": role not in POOL_ROLES}
     entry["CONN_MAX_AGE"] = 0 if role in POOL_ROLES else None
-    options = {"connect_timeout": CONNECT_SECONDS, "application_name": f"ductor-{role}", **entry.get("OPTIONS", {})}
+    # Values bound by the server: never inlined into a statement's text, which other sessions of the role can read.
+    options = {
+        "server_side_binding": True,
+        "connect_timeout": CONNECT_SECONDS,
+        "application_name": f"ductor-{role}",
+        **entry.get("OPTIONS", {}),
+    }
     if role in POOL_ROLES:
         options["pool"] = {"min_size": 1, "max_size": 16, "timeout": CONNECT_SECONDS}
     return {**entry, "OPTIONS": options}
@@ -90,7 +96,9 @@ def psycopg_parameters(settings: dict[str, Any]) -> dict[str, Any]:
     """Turn a DATABASES entry into arguments of psycopg.connect()."""
     names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     parameters = {names[key]: value for key, value in settings.items() if key in names and value not in ("", None)}
-    options = {key: value for key, value in settings.get("OPTIONS", {}).items() if key != "pool"}
+    options = {
+        key: value for key, value in settings.get("OPTIONS", {}).items() if key not in ("pool", "server_side_binding")
+    }
     return {"connect_timeout": CONNECT_SECONDS, **options, **parameters}
 
 

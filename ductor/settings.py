@@ -57,10 +57,12 @@ DATABASE_ROUTERS = ["django_tenants.routers.TenantSyncRouter"]
 DATABASES = {"default": {"ENGINE": "tenants.db", "ROLE": DUCTOR_ROLE, **connection_settings(DUCTOR_ROLE)}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# One cache a kind of process, since it holds pickles: none may be able to write what another one loads.
+_CACHES_BY_ROLE = {"web": "web", "test": "web", "worker": "worker"}
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
-        "LOCATION": "tenants_cache",
+        "LOCATION": f"tenants_cache_{_CACHES_BY_ROLE.get(DUCTOR_ROLE, 'operator')}",
         "KEY_FUNCTION": "tenants.cache.key_function",
     }
 }

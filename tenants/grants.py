@@ -14,7 +14,10 @@ TABLES: dict[str, dict[str, str]] = {
     "tenants_act": {WEB: "select, insert", WORKER: "insert", OPERATOR: "select, insert"},
     "tenants_queue": {ENGINE: "select", WEB: "select", WORKER: "select", OPERATOR: "select"},
     "tenants_listener": {ENGINE: "select", WORKER: _EVERY, OPERATOR: "select"},
-    "tenants_cache": {WEB: _EVERY, WORKER: _EVERY, OPERATOR: _EVERY},
+    # Django's cache holds pickles: whoever could write another process's could run code in it.
+    "tenants_cache_web": {WEB: _EVERY},
+    "tenants_cache_worker": {WORKER: _EVERY},
+    "tenants_cache_operator": {OPERATOR: _EVERY},
     "django_migrations": {WEB: "select", WORKER: "select", OPERATOR: "select"},
     "django_content_type": {WEB: "select", WORKER: "select", OPERATOR: "select"},
 }

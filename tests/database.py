@@ -18,7 +18,8 @@ _owner: psycopg.Connection[Any] | None = None
 
 CLEAN = """
 truncate workflows_task, workflows_taskkey, workflows_step, workflows_partition, workflows_admission,
-  workflows_definition, tenants_turn, tenants_apikey, tenants_act, tenants_listener, tenants_cache, tenants_domain;
+  workflows_definition, tenants_turn, tenants_apikey, tenants_act, tenants_listener, tenants_domain,
+  tenants_cache_web, tenants_cache_worker, tenants_cache_operator;
 delete from tenants_policy where tenant_id <> '00000000-0000-7000-8000-000000000000';
 delete from tenants_load where tenant_id <> '00000000-0000-7000-8000-000000000000';
 delete from tenants_tenant where id <> '00000000-0000-7000-8000-000000000000';
@@ -27,7 +28,8 @@ select setval(format('%I', 'tenants_clock_' || name)::regclass, 1, false) from t
 """
 
 KEYS_WITHOUT_TENANT = """
-select cache_key from tenants_cache
+select cache_key from (table tenants_cache_web union all table tenants_cache_worker
+  union all table tenants_cache_operator) caches
 where cache_key !~ '^(system|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}):'
 """
 

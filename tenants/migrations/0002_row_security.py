@@ -6,6 +6,16 @@ from tenants.db.operations import Immutable, SqlFunction, TenantTable
 HOT = "fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000"
 
 
+def cache_table(surface: str) -> migrations.RunSQL:
+    """A table of Django's cache for one kind of process: what stands there is unpickled by its reader alone."""
+    table = f"tenants_cache_{surface}"
+    return migrations.RunSQL(
+        f"create table {table} (cache_key varchar(255) primary key, value text not null, expires timestamptz not null);"
+        f" create index {table}_expires on {table} (expires)",
+        f"drop table {table}",
+    )
+
+
 class Migration(migrations.Migration):
     dependencies = [("tenants", "0001_initial")]
 
@@ -25,11 +35,7 @@ class Migration(migrations.Migration):
         TenantTable("ApiKey", indexes=[("prefix", "prefix", "")]),
         TenantTable("Act", linked=False),
         Immutable("Act"),
-        migrations.RunSQL(
-            "create table tenants_cache (cache_key varchar(255) primary key, value text not null,"
-            " expires timestamptz not null); create index tenants_cache_expires on tenants_cache (expires)",
-            "drop table tenants_cache",
-        ),
+        *[cache_table(surface) for surface in ("web", "worker", "operator")],
         migrations.RunSQL(
             "create type tenants_move as (tenant_id uuid, queue text, queued int, waiting int, leased int,"
             " admitted int, completed int, failed int, cancelled int, key bigint, expected_us bigint,"

@@ -3,6 +3,8 @@
 import signal
 import uuid
 
+from django.conf import settings
+from django.test import override_settings
 from django_q.status import Stat
 from structlog.testing import capture_logs
 
@@ -22,7 +24,8 @@ def recorder(board: Board) -> HealthRecorder:
 
 def test_a_cluster_shows_itself_with_its_workers(start_cluster: StartCluster) -> None:
     cluster = start_cluster()
-    with database.as_role("worker"):
+    own = {"default": {**settings.CACHES["default"], "LOCATION": "tenants_cache_worker"}}
+    with database.as_role("worker"), override_settings(CACHES=own):
         until(Stat.get_all)
         (stat,) = Stat.get_all()
         assert (stat.pid, stat.sentinel) == (cluster.process.pid, cluster.sentinel)
@@ -42,25 +45,24 @@ def test_the_record_says_idle_working_and_stopping() -> None:
 
 
 def test_its_key_in_the_cache_belongs_to_the_system() -> None:
-    with database.as_role("worker"):
-        recorder(Board(1)).save()
-    keys = [key for (key,) in rows("select cache_key from tenants_cache")]
+    recorder(Board(1)).save()
+    keys = [key for (key,) in rows("select cache_key from tenants_cache_web")]
     assert len(keys) == 2
     assert all(key.startswith("system:") for key in keys)
 
 
 def test_a_lost_cache_is_one_line_and_one_more_when_it_was_back_and_is_lost_again() -> None:
     record = recorder(Board(1))
-    with database.as_role("worker"), capture_logs() as lines:
+    with capture_logs() as lines:
         for exists in (False, False, True, False):
-            rename("tenants_cache" if exists else "gone")
+            rename("tenants_cache_web" if exists else "gone")
             record.save()
-        rename("tenants_cache")
+        rename("tenants_cache_web")
     assert lines == [{"event": "health_record_lost", "why": "ProgrammingError", "log_level": "warning"}] * 2
 
 
 def rename(name: str) -> None:
-    found = database.owner().execute("select to_regclass('tenants_cache') is not null").fetchone()
-    present = "tenants_cache" if found and found[0] else "gone"
+    found = database.owner().execute("select to_regclass('tenants_cache_web') is not null").fetchone()
+    present = "tenants_cache_web" if found and found[0] else "gone"
     if present != name:
         database.owner().execute(f"alter table {present} rename to {name}")

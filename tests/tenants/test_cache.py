@@ -19,7 +19,7 @@ def test_a_key_without_a_tenant_raises() -> None:
         cache.get("x")
     with pytest.raises(ScopeMissing):
         cache.set("x", 1)
-    assert rows("select count(*) from tenants_cache") == [(0,)]
+    assert rows("select count(*) from tenants_cache_web") == [(0,)]
 
 
 def test_two_tenants_and_the_system_never_share_a_value() -> None:
@@ -38,11 +38,21 @@ def test_two_tenants_and_the_system_never_share_a_value() -> None:
             cache.delete("answer")
     with system_keys():
         assert cache.get("answer") == "system"
-    assert rows("select cache_key from tenants_cache") == [("system::1:answer",)]
+    assert rows("select cache_key from tenants_cache_web") == [("system::1:answer",)]
 
 
 def test_the_dump_of_the_keyspace_finds_a_key_without_a_tenant() -> None:
     touch()
-    owner().execute("insert into tenants_cache values ('answer', '', now()), (%s, '', now())", [f"{uuid.uuid4()}:x"])
+    owner().execute(
+        "insert into tenants_cache_web values ('answer', '', now()), (%s, '', now())", [f"{uuid.uuid4()}:x"]
+    )
     assert len(rows(KEYS_WITHOUT_TENANT)) == 2
-    owner().execute("truncate tenants_cache")
+    owner().execute("truncate tenants_cache_web")
+
+
+def test_no_process_can_write_what_another_kind_unpickles() -> None:
+    granted = rows(
+        "select table_name, grantee from information_schema.role_table_grants where table_name like 'tenants_cache_%%'"
+        " and grantee <> 'ductor_owner' group by 1, 2 order by 1"
+    )
+    assert granted == [(f"tenants_cache_{name}", f"ductor_{name}") for name in ("operator", "web", "worker")]
