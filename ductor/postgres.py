@@ -164,7 +164,8 @@ class DataFolder:
         Raises:
             ServerFailed: it doesn't stop.
         """
-        user = server_user(self.path)
+        # The way to the programs may have been closed meanwhile: a chmod of a folder above takes entries' effect away.
+        user = self._ready_user()
         for mode in ("fast", "immediate"):
             if self.postmaster() is None:
                 return

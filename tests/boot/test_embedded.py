@@ -269,3 +269,18 @@ def test_root_gives_passage_through_closed_folders_and_nothing_more(home: Path) 
     assert subprocess.run(["/bin/sh", "-c", f"test -x {closed}"], **other).returncode != 0
     server.release()
     server.destroy()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a user to change to")
+def test_a_way_that_was_closed_under_the_running_server_is_opened_again(home: Path) -> None:
+    closed = home / "closed"
+    closed.mkdir(mode=0o700)
+    server = EmbeddedServer(closed / "home")
+    server.acquire()
+    closed.chmod(0o700)
+    (closed / "home").chmod(0o700)
+
+    assert ask(server, "select 1") == "1"
+    server.release()
+    assert server.pid() is None
+    server.destroy()
