@@ -83,15 +83,17 @@ def _run_again(environment: Environment, argv: list[str]) -> int:
 
 def _run_django(argv: list[str]) -> int:
     from ductor import databases
+    from ductor.cluster_settings import SettingInvalid, check_numbers
     from ductor.database_roles import InitFailed
     from ductor.embedded import ServerFailed
 
     try:
-        # Asked before the settings ask, so that an unusable URL is a line and not a traceback.
+        # Asked before the settings ask, so that what can't be used is a line and not a traceback.
+        check_numbers()
         databases.connection_settings(os.environ["DUCTOR_ROLE"])
         if needs_database(argv[1:]):
             databases.ensure_server()
-    except (ServerFailed, InitFailed, databases.DatabaseUnclear) as failure:
+    except (ServerFailed, InitFailed, databases.DatabaseUnclear, SettingInvalid) as failure:
         return _fail(str(failure))
     from django.core.management import execute_from_command_line
 

@@ -7,12 +7,17 @@ django-q2's own defaults redeliver for ever, acknowledge no failure and let a ta
 import os
 from typing import Any
 
+
+class SettingInvalid(ValueError):
+    """An environment variable has a value that can't be used; the message is one line that names it."""
+
+
 STEP_TIMEOUT_SECONDS = 300
 STEP_GRACE_SECONDS = 10
 
 
 def q_cluster() -> dict[str, Any]:
-    """The dict for the setting `Q_CLUSTER`. Raises ValueError when a DUCTOR_* number is none or out of its range."""
+    """The dict for the setting `Q_CLUSTER`. Raises SettingInvalid when a number is none or out of its range."""
     return {
         "name": "ductor",
         "label": "django-q2",
@@ -34,11 +39,45 @@ def q_cluster() -> dict[str, Any]:
     }
 
 
+def seconds_from(variable: str, *, default: float, least: float, most: float) -> float:
+    """A number of seconds from the environment. Raises SettingInvalid when it is none or out of range."""
+    text = os.environ.get(variable, "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.replace(".", "", 1).isdigit() and least <= float(text) <= most):
+        raise SettingInvalid(f"{variable} must be a number of seconds from {least:g} to {most:g}, not {text!r}")
+    return float(text)
+
+
+def lease_and_heartbeat() -> tuple[float, float]:
+    """The lease and the heartbeat in seconds. Raises SettingInvalid when a lease could run out between two beats."""
+    lease = seconds_from("DUCTOR_LEASE_SECONDS", default=60.0, least=0.5, most=3600.0)
+    heartbeat = seconds_from("DUCTOR_HEARTBEAT_SECONDS", default=lease / 4, least=0.1, most=1800.0)
+    if heartbeat > lease / 2:
+        raise SettingInvalid(
+            f"DUCTOR_HEARTBEAT_SECONDS ({heartbeat:g}) must be at most half of DUCTOR_LEASE_SECONDS ({lease:g}), "
+            "or one late beat loses every lease"
+        )
+    return lease, heartbeat
+
+
+def batch() -> int:
+    """The most tasks in one claim. Raises SettingInvalid."""
+    return number_from("DUCTOR_BATCH", default=100, least=1, most=500)
+
+
+def check_numbers() -> None:
+    """Read every number of this module once. Raises SettingInvalid for the first that can't be used."""
+    q_cluster()
+    lease_and_heartbeat()
+    batch()
+
+
 def number_from(variable: str, *, default: int, least: int, most: int) -> int:
-    """A whole number from the environment. Raises ValueError, naming the variable, when it is none or out of range."""
+    """A whole number from the environment. Raises SettingInvalid when it is none or out of range."""
     text = os.environ.get(variable, "").strip()
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-        raise ValueError(f"{variable} must be a whole number from {least} to {most}, not {text!r}")
+        raise SettingInvalid(f"{variable} must be a whole number from {least} to {most}, not {text!r}")
     return int(text)

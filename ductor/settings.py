@@ -9,7 +9,7 @@ from pathlib import Path
 
 import environ
 
-from ductor.cluster_settings import q_cluster
+from ductor.cluster_settings import batch, lease_and_heartbeat, q_cluster
 from ductor.databases import connection_settings, secret_key
 from ductor.logging import logging_settings
 
@@ -20,9 +20,8 @@ DUCTOR_ROLE = env.str("DUCTOR_ROLE", "operator")
 DUCTOR_APPS = env.list("DUCTOR_APPS", default=[])
 DUCTOR_QUEUES = env.list("DUCTOR_QUEUES", default=["default"])
 DUCTOR_METRICS_TOKEN = env.str("DUCTOR_METRICS_TOKEN", "")
-DUCTOR_LEASE_SECONDS = env.float("DUCTOR_LEASE_SECONDS", 60.0)
-DUCTOR_HEARTBEAT_SECONDS = env.float("DUCTOR_HEARTBEAT_SECONDS", 15.0)
-DUCTOR_BATCH = env.int("DUCTOR_BATCH", 100)
+DUCTOR_LEASE_SECONDS, DUCTOR_HEARTBEAT_SECONDS = lease_and_heartbeat()
+DUCTOR_BATCH = batch()
 DUCTOR_DIRECT_URL = env.str("DATABASE_DIRECT_URL", "")
 
 DEBUG = False

@@ -7,6 +7,7 @@ a ContextVar: copied into coroutines and into threads that copy their context, a
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -69,8 +70,19 @@ def tenant_scope() -> Iterator[UUID]:
 def scope_of(tenant_id: UUID) -> Iterator[UUID]:
     """Attach `tenant_id` (or find it attached) and open its scope: how every verb begins.
 
+    A verb inside a verb's scope opens no savepoint of its own: the outer one is undone whole or not at all.
+
     Raises:
         ScopeConflict: another tenant is attached; a verb never acts for two tenants.
     """
-    with attach(tenant_id), tenant_scope():
-        yield tenant_id
+    connection: Any = transaction.get_connection()
+    with attach(tenant_id):
+        if connection.open_verbs and connection.bound_tenant == tenant_id:
+            yield tenant_id
+            return
+        with tenant_scope():
+            connection.open_verbs += 1
+            try:
+                yield tenant_id
+            finally:
+                connection.open_verbs -= 1

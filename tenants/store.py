@@ -41,6 +41,11 @@ def query(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         raise typed from error
 
 
+def loaded(value: Any) -> Any:
+    """Return a jsonb column's value: Django's connections hand it over as text."""
+    return json.loads(value) if isinstance(value, str | bytes) else value
+
+
 def translate(error: BaseException) -> DuctorError | None:
     """Return the typed error that a database error stands for, or None where it stands for none of ours."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__

@@ -5,15 +5,16 @@ lease in the statement that writes. What no longer holds is listed as stale and 
 """
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
 
-from tenants.store import call
+from tenants.store import call, loaded
 from workflows.errors import BatchOutOfBounds
-from workflows.faults import claim_around_faults, finish_by_tenant
+from workflows.faults import claim_around_faults, settle
 from workflows.leased import Beat, Claim, ClaimedTask, Outcome, StepRecord, Taken
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "take",
 ]
 
+logger = logging.getLogger(__name__)
 MAX_CLAIM = 500
 MAX_BATCH = 1000
 
@@ -69,28 +71,31 @@ def _claimed(row: tuple[Any, ...], worker: str, queue: str) -> ClaimedTask:
         version=version,
         queue=queue,
         key=key,
-        input=_loaded(payload),
+        input=loaded(payload),
         attempt=attempt,
         failures=failures,
         max_failures=most,
         alone=alone,
-        progress=_loaded(progress),
+        progress=loaded(progress),
     )
-
-
-def _loaded(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str | bytes) else value
 
 
 def release(*, claims: Sequence[Claim], delay_seconds: float = 0, reason: str = "") -> set[Claim]:
     """Give tasks back that were not started, at no cost and with the attempt given back; returns the stale claims.
 
+    Tenants that somebody else holds are waited for, a while, without keeping the others waiting.
+
     Raises:
         BatchOutOfBounds: not 1 to 1,000 claims, or claims of several workers.
     """
     worker = _one_worker(claims)
-    rows = call("workflows_release_tasks", worker, _json(claims), delay_seconds, reason)
-    return _matching(claims, rows)
+
+    def act(some: Sequence[Claim], wait: bool) -> tuple[set[Claim], list[Claim]]:
+        rows = call("workflows_release_tasks", worker, _json(some), delay_seconds, reason, wait)
+        stale, skipped = _by_result(some, rows)
+        return stale, [claim for claim in some if claim in skipped]
+
+    return settle(claims, act)
 
 
 def heartbeat(
@@ -106,13 +111,22 @@ def heartbeat(
     worker = _one_worker(claims)
     known = progress or {}
     beats = json.dumps([{**claim.as_json(), "progress": known.get(claim)} for claim in claims])
-    rows = call("workflows_heartbeat_tasks", worker, beats, lease_seconds)
+    try:
+        rows = call("workflows_heartbeat_tasks", worker, beats, lease_seconds)
+    except DatabaseError:
+        if not known:
+            raise
+        # What can't be stored of one task's progress must not cost the others their leases.
+        logger.exception("progress_was_left_out")
+        return heartbeat(claims=claims, lease_seconds=lease_seconds)
     results: dict[tuple[UUID, UUID], Beat] = {(tenant_id, task_id): result for tenant_id, task_id, result in rows}
     return {claim: results[claim.tenant_id, claim.task_id] for claim in claims}
 
 
 def record_steps(*, records: Sequence[StepRecord], with_load: bool = False) -> set[Claim]:
     """Record steps of tasks that stay leased; returns the claims that were lost, of which nothing was written.
+
+    A batch that raises is repeated task by task; one that raises alone counts as lost: its lease settles it.
 
     `with_load` is for a step whose record shares a transaction with other rows of the tenant: it takes the tenant's
     load row first, as the lock order asks.
@@ -123,42 +137,58 @@ def record_steps(*, records: Sequence[StepRecord], with_load: bool = False) -> s
     by_claim: dict[Claim, list[dict[str, Any]]] = {}
     for record in records:
         by_claim.setdefault(record.claim, []).append(record.as_json())
-    claims = list(by_claim)
-    worker = _one_worker(claims)
+    worker = _one_worker(list(by_claim))
+    try:
+        return _record(worker, by_claim, with_load)
+    except DatabaseError:
+        if with_load:
+            raise
+    lost: set[Claim] = set()
+    for claim, steps in by_claim.items():
+        try:
+            lost |= _record(worker, {claim: steps}, with_load)
+        except DatabaseError:
+            logger.exception("a_record_raised_alone")
+            lost.add(claim)
+    return lost
+
+
+def _record(worker: str, by_claim: Mapping[Claim, list[dict[str, Any]]], with_load: bool) -> set[Claim]:
     documents = json.dumps([{**claim.as_json(), "steps": steps} for claim, steps in by_claim.items()])
-    return _matching(claims, call("workflows_record_steps", worker, documents, with_load))
+    rows = call("workflows_record_steps", worker, documents, with_load)
+    pairs = {(tenant_id, task_id) for tenant_id, task_id in rows}
+    return {claim for claim in by_claim if (claim.tenant_id, claim.task_id) in pairs}
 
 
 def finish(*, outcomes: Sequence[Outcome]) -> set[Claim]:
     """End ticks in one transaction; returns the stale claims, whose late outcome is harmless and not written.
 
-    Tenants that somebody else holds just then are tried again one by one, waiting. A batch that raises is repeated
-    tenant by tenant, so that one tenant's bad row loses nobody else's outcome.
+    Tenants that somebody else holds are waited for, a while, without keeping the others waiting. A batch that raises is
+    repeated in smaller parts, so that one bad row loses no other outcome.
 
     Raises:
         BatchOutOfBounds: not 1 to 1,000 outcomes, or outcomes of several workers.
         Unavailable: the database can't be reached, or the commit's outcome is unknown; the leases settle it.
     """
-    claims = [outcome.claim for outcome in outcomes]
-    worker = _one_worker(claims)
-    try:
-        stale, skipped = _finish(worker, outcomes, wait=False)
-    except DatabaseError:
-        if len({claim.tenant_id for claim in claims}) == 1:
-            raise
-        stale, skipped = set(), list(outcomes)
-    return stale | finish_by_tenant(skipped, lambda part: _finish(worker, part, wait=True)[0])
+    worker = _one_worker([outcome.claim for outcome in outcomes])
+
+    def act(some: Sequence[Outcome], wait: bool) -> tuple[set[Claim], list[Outcome]]:
+        documents = json.dumps([outcome.as_json() for outcome in some])
+        with transaction.atomic():
+            rows = call("workflows_finish_tasks", worker, documents, wait)
+        stale, skipped = _by_result([outcome.claim for outcome in some], rows)
+        return stale, [outcome for outcome in some if outcome.claim in skipped]
+
+    return settle(outcomes, act)
 
 
-def _finish(worker: str, outcomes: Sequence[Outcome], *, wait: bool) -> tuple[set[Claim], list[Outcome]]:
-    documents = json.dumps([outcome.as_json() for outcome in outcomes])
-    with transaction.atomic():
-        rows = call("workflows_finish_tasks", worker, documents, wait)
+def _by_result(claims: Iterable[Claim], rows: list[tuple[Any, ...]]) -> tuple[set[Claim], set[Claim]]:
+    """Return the claims that are stale, and those that were skipped since their tenant was held."""
     results = {(tenant_id, task_id): result for tenant_id, task_id, result in rows}
-    by_result: dict[str, list[Outcome]] = {"stale": [], "skipped": [], "finished": []}
-    for outcome in outcomes:
-        by_result[results[outcome.claim.tenant_id, outcome.claim.task_id]].append(outcome)
-    return {outcome.claim for outcome in by_result["stale"]}, by_result["skipped"]
+    by_result: dict[str, set[Claim]] = {"stale": set(), "skipped": set()}
+    for claim in claims:
+        by_result.get(results.get((claim.tenant_id, claim.task_id), ""), set()).add(claim)
+    return by_result["stale"], by_result["skipped"]
 
 
 def _one_worker(claims: Sequence[Claim]) -> str:
@@ -174,8 +204,3 @@ def _one_worker(claims: Sequence[Claim]) -> str:
 
 def _json(claims: Iterable[Claim]) -> str:
     return json.dumps([claim.as_json() for claim in claims])
-
-
-def _matching(claims: Iterable[Claim], rows: list[tuple[Any, ...]]) -> set[Claim]:
-    pairs = {(tenant_id, task_id) for tenant_id, task_id in rows}
-    return {claim for claim in claims if (claim.tenant_id, claim.task_id) in pairs}

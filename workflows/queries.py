@@ -7,8 +7,10 @@ from uuid import UUID
 
 from tenants.queries import check_page
 from tenants.scope import scope_of
+from tenants.store import loaded, query
 from workflows.errors import TaskNotFound
-from workflows.models import Step, Task, TaskKey
+from workflows.models import Definition, Step, Task, TaskKey
+from workflows.states import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class StepView:
 _SUMMARY_COLUMNS = [field.name for field in fields(TaskSummary)]
 _TASK_COLUMNS = [field.name for field in fields(TaskView)]
 _STEP_COLUMNS = [field.name for field in fields(StepView)]
+_JSON = frozenset({"input", "output", "error", "progress", "origin"})
+_ONE_TASK = f"select {', '.join(_TASK_COLUMNS)} from workflows_task where tenant_id = %s and id = %s"  # noqa: S608
 MAX_STEPS = 1000
 
 
@@ -68,10 +72,12 @@ def get_task(*, tenant_id: UUID, task_id: UUID) -> TaskView:
         TaskNotFound: the tenant has no such task.
     """
     with scope_of(tenant_id):
-        row = Task.objects.filter(id=task_id).values_list(*_TASK_COLUMNS).first()
-    if row is None:
+        rows = query(_ONE_TASK, [tenant_id, task_id])
+    if not rows:
         raise TaskNotFound
-    return TaskView(*row)
+    return TaskView(
+        *(loaded(value) if name in _JSON else value for name, value in zip(_TASK_COLUMNS, rows[0], strict=True))
+    )
 
 
 def list_tasks(
@@ -136,21 +142,26 @@ def _page(
 
 
 def list_steps(*, tenant_id: UUID, task_id: UUID) -> list[StepView]:
-    """Return the recorded steps of a task (at most 1,000), in the order in which they ended.
+    """Return the steps of a task that have ended (at most 1,000), in that order.
+
+    The step of a one-step workflow has no row of its own and is read from the task's.
 
     Raises:
         TaskNotFound: the tenant has no such task.
     """
     with scope_of(tenant_id):
-        if not Task.objects.filter(id=task_id).exists():
-            raise TaskNotFound
+        task = get_task(tenant_id=tenant_id, task_id=task_id)
         steps = Step.objects.filter(task_id=task_id).order_by("finished_at", "name", "attempt")
         rows = list(steps.values_list(*_STEP_COLUMNS)[:MAX_STEPS])
+        if not rows and task.state in (State.COMPLETED, State.FAILED):
+            return _only_step(task)
     return [StepView(*row) for row in rows]
 
 
-def completed_outputs(*, tenant_id: UUID, task_id: UUID) -> dict[str, Any]:
-    """Return the outputs of a task's completed steps, by name: what a resumed task goes on from."""
-    with scope_of(tenant_id):
-        steps = Step.objects.filter(task_id=task_id, state="completed")
-        return dict(steps.values_list("name", "output")[:MAX_STEPS])
+def _only_step(task: TaskView) -> list[StepView]:
+    definition = Definition.objects.filter(name=task.workflow, version=task.version)
+    nodes = [node["name"] for graph in definition.values_list("graph", flat=True) for node in graph["nodes"]]
+    if len(nodes) != 1 or task.started_at is None or task.terminal_at is None:
+        return []
+    step = StepView(nodes[0], task.attempt, task.state, task.output, task.error, task.started_at, task.terminal_at)
+    return [step]

@@ -18,11 +18,12 @@ class DatabaseWrapper(django_tenants_base.DatabaseWrapper):
 
     `bound_tenant` is the tenant that the open transaction has sent to PostgreSQL. It stays until the transaction ends,
     since deferred triggers run at its commit; only a rollback to a savepoint older than the binding takes it back, as
-    PostgreSQL does with the setting itself.
+    PostgreSQL does with the setting itself. `open_verbs` counts the verbs whose scopes are open around.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.bound_tenant: UUID | None = None
+        self.open_verbs = 0
         self._savepoints: list[str] = []
         self._bound_inside: tuple[str, ...] = ()
         self._binding = False

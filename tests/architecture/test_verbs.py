@@ -30,7 +30,7 @@ VERBS = {
     "workflows.cancelling": ["cancel"],
     "workflows.claims": ["finish", "heartbeat", "record_steps", "release", "take"],
     "workflows.faults": ["mark_fault"],
-    "workflows.queries": ["completed_outputs", "get_task", "list_steps", "list_summaries", "list_tasks"],
+    "workflows.queries": ["get_task", "list_steps", "list_summaries", "list_tasks"],
     "workflows.recovery": ["recover"],
     "workflows.registrations": ["ensure_definition"],
     "workflows.starting": ["start_tasks"],
@@ -90,9 +90,6 @@ MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
         records=[record_of(stolen(t, i))]
     ),
     "workflows.claims.release": lambda t, i: verb("workflows.claims.release")(claims=[stolen(t, i)]),
-    "workflows.queries.completed_outputs": lambda t, i: verb("workflows.queries.completed_outputs")(
-        tenant_id=t.id, task_id=i
-    ),
     "workflows.queries.get_task": lambda t, i: verb("workflows.queries.get_task")(tenant_id=t.id, task_id=i),
     "workflows.queries.list_steps": lambda t, i: verb("workflows.queries.list_steps")(tenant_id=t.id, task_id=i),
     "workflows.queries.list_summaries": lambda t, i: verb("workflows.queries.list_summaries")(tenant_id=t.id, before=i),

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextvars import copy_context
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -210,3 +211,17 @@ def test_r23_a_prepared_statement_follows_the_tenant() -> None:
             with scope_of(tenant.id):
                 found = connection.connection.execute(TASKS, prepare=True).fetchone()
                 assert found == (expected,)
+
+
+def test_a_verb_inside_a_verb_opens_no_savepoint() -> None:
+    tenant = build_tenant()
+    sent: list[str] = []
+
+    def note(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        sent.append(str(sql))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(note), scope_of(tenant.id), scope_of(tenant.id), scope_of(tenant.id):
+        assert count() == 0
+    assert sent == [f"SET LOCAL ductor.tenant_id = '{tenant.id}'", TASKS]
+    assert connection.open_verbs == 0
