@@ -28,6 +28,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
+def pytest_sessionfinish() -> None:
+    database.close_owner()
+
+
 @pytest.fixture(autouse=True)
 def clean_tables() -> Iterator[None]:
     """Empty the tables after a test that touched the database, and refuse statements that don't name the tenant."""

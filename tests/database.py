@@ -77,6 +77,12 @@ def owner() -> "psycopg.Connection[Any]":
     return _owner
 
 
+def close_owner() -> None:
+    """Close the owner's connection at the end of the run."""
+    if _owner is not None:
+        _owner.close()
+
+
 def touch() -> None:
     """Say that this test changed the database by other means than Django's connections of this process."""
     global _touched

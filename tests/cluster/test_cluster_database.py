@@ -31,6 +31,12 @@ def test_a_role_that_row_security_does_not_bind_is_refused_in_one_line(start_clu
     assert cluster.leftovers() == []
 
 
+def test_a_cluster_as_the_operator_is_refused_in_one_line(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(ready=False, DUCTOR_ROLE="operator")
+    assert cluster.wait_end() == 1
+    assert cluster.log == "CommandError: A cluster runs as the worker, not as the operator: unset DUCTOR_ROLE.\n"
+
+
 def test_a_database_that_is_not_there_is_one_line_and_an_exit_code(start_cluster: StartCluster) -> None:
     nowhere = "postgresql://ductor_worker@/ductor?host=%2Fnonexistent"
     cluster = start_cluster(ready=False, DUCTOR_DATABASE_URL_WORKER=nowhere)

@@ -15,7 +15,7 @@ from django_q.conf import Conf
 from ductor.cluster.cluster import Cluster
 from ductor.cluster.outage import one_line
 from ductor.cluster.plan import ClusterPlan
-from tenants.db.roles import refuse_unsafe_role
+from tenants.db.roles import UNSCOPED_ROLES, refuse_unsafe_role
 from tenants.errors import DuctorError, IdentityInvalid, QueueUnknown
 from tenants.identity import SYSTEM_QUEUE
 from tenants.queues import list_queues, parse_queue
@@ -93,6 +93,8 @@ class Command(BaseCommand):
 
     def prepare(self, plan: ClusterPlan) -> None:
         """What needs the database, done before the first fork so that a refusal is the command's own."""
+        if settings.DUCTOR_ROLE in UNSCOPED_ROLES:
+            raise CommandError(f"A cluster runs as the worker, not as the {settings.DUCTOR_ROLE}: unset DUCTOR_ROLE.")
         try:
             refuse_unsafe_role()
             refuse_unknown_queues(plan.queues)
