@@ -6,21 +6,21 @@ _EVERY = "select, insert, update, delete"
 
 TABLES: dict[str, dict[str, str]] = {
     "workflows_definition": {WEB: "select, insert", WORKER: "select, insert", OPERATOR: "select, insert"},
-    "workflows_task": {ENGINE: _EVERY, WEB: "select, insert", WORKER: "select, insert", OPERATOR: "select, insert"},
-    "workflows_taskkey": {ENGINE: _EVERY, WEB: "select, insert", WORKER: "select, insert", OPERATOR: "select, insert"},
+    "workflows_task": {ENGINE: _EVERY, WEB: "select", WORKER: "select", OPERATOR: "select"},
+    "workflows_taskkey": {ENGINE: _EVERY, WEB: "select", WORKER: "select", OPERATOR: "select"},
     "workflows_step": {ENGINE: "select, insert", WEB: "select", WORKER: "select", OPERATOR: "select"},
     "workflows_partition": {ENGINE: _EVERY, OPERATOR: "select"},
-    "workflows_admission": {ENGINE: "select, delete", WEB: "insert", WORKER: "insert", OPERATOR: "select, insert"},
+    "workflows_admission": {ENGINE: "select, insert, delete", OPERATOR: "select"},
 }
 
 _STARTERS = (WEB, WORKER, OPERATOR)
 
 FUNCTIONS: dict[str, tuple[str, ...]] = {
     "workflows_enqueue_tasks": _STARTERS,
-    "workflows_check_admission": _STARTERS,
-    "workflows_refuse_over_limit": _STARTERS,
-    "workflows_check_bounds": _STARTERS,
-    "workflows_check_lineage": _STARTERS,
+    "workflows_check_admission": (),
+    "workflows_refuse_over_limit": (),
+    "workflows_check_bounds": (),
+    "workflows_check_lineage": (),
     "workflows_cancel_task": _STARTERS,
     "workflows_admit": (),
     "workflows_claim_tasks": (WORKER,),
@@ -45,6 +45,7 @@ ENGINE_FUNCTIONS = frozenset(
         "workflows_admit",
         "workflows_cancel_task",
         "workflows_claim_tasks",
+        "workflows_enqueue_tasks",
         "workflows_finish_tasks",
         "workflows_heartbeat_tasks",
         "workflows_mark_fault",

@@ -4,11 +4,11 @@
 -- wake_at: likewise for waiting work; where waiting work is removed it replaces the old value.
 -- Lock order: the caller holds the load rows; turn rows follow. A turn that becomes ready gets max(own key, clock), so
 -- that idling banks nothing; work that comes back from a lease of its own was not idle and keeps its key. Idle workers
--- of a queue with a turn that became ready are notified (constant payload).
+-- of a queue with a turn that became ready, or that is due earlier than it was, are notified (constant payload).
 create or replace function tenants_move_work(p_moves tenants_move[]) returns void
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 declare
-  v_ready text[];
+  v_news text[];
 begin
   update tenants_load l set outstanding = l.outstanding + m.outstanding, leased = l.leased + m.leased
   from (select u.tenant_id, coalesce(sum(u.leased), 0)::int as leased, sum(coalesce(u.admitted, 0)
@@ -17,7 +17,7 @@ begin
   where l.tenant_id = m.tenant_id and (m.outstanding <> 0 or m.leased <> 0);
 
   with moved as (
-    select t.tenant_id, t.queue, t.blocked as was, l.leased < l.guaranteed_leases as below_floor,
+    select t.tenant_id, t.queue, t.blocked as was, t.wake_at as was_wake_at, l.leased < l.guaranteed_leases as below_floor,
       coalesce(m.leased < 0 and m.queued > 0, false) as came_back,
       t.queued + coalesce(m.queued, 0) as queued, t.waiting + coalesce(m.waiting, 0) as waiting,
       t.key + coalesce(m.key, 0) as key, coalesce(m.expected_us, t.expected_us) as expected_us,
@@ -41,9 +41,9 @@ begin
       and (t.queued, t.waiting, t.blocked, t.below_floor, t.key, t.expected_us, t.next_due_at, t.wake_at, t.completed,
         t.failed, t.cancelled) is distinct from (m.queued, m.waiting, m.blocked, m.below_floor, m.key, m.expected_us,
         m.next_due_at, m.wake_at, m.completed, m.failed, m.cancelled)
-    returning t.queue, m.was <> 0 and m.blocked = 0 as became_ready)
-  select array_agg(distinct c.queue) into v_ready from changed c where c.became_ready;
-  if v_ready is not null then
-    perform tenants_wake(v_ready);
+    returning t.queue, m.was <> 0 and m.blocked = 0 or m.wake_at < coalesce(m.was_wake_at, 'infinity') as is_news)
+  select array_agg(distinct c.queue) into v_news from changed c where c.is_news;
+  if v_news is not null then
+    perform tenants_wake(v_news);
   end if;
 end $$;

@@ -108,7 +108,7 @@ def statements(body: str) -> list[str]:
 def test_every_statement_on_a_tenant_table_names_the_tenant() -> None:
     tables = re.compile(rf"\b({'|'.join(tenant_tables())})\b(?!\[\])")
     # Each reads across tenants by design and takes the tenant with it in a later statement.
-    across = {"workflows_next_due": 1, "workflows_claim_tasks": 2}
+    across = {"workflows_next_due": 2, "workflows_claim_tasks": 2}
     unnamed: dict[str, int] = {}
     for name, file in newest_files().items():
         for statement in statements(file.body):

@@ -1,5 +1,6 @@
 """Row security as the plain role sees it (R1 to R31; B09, B10, B13, B14, B24)."""
 
+import json
 import uuid
 
 import psycopg
@@ -12,6 +13,7 @@ from tenants.db.roles import refuse_unsafe_role
 from tenants.errors import RoleUnsafe, ScopeConflict
 from tenants.models import Policy
 from tenants.scope import attach, scope_of
+from tenants.store import call
 from tests.builders import PRINCIPAL, build_tenant, claim, rows, start
 from tests.database import as_role, owner
 from workflows.admission import NewTask, enqueue
@@ -36,8 +38,13 @@ def sqlstate(error: BaseException) -> str:
 
 def test_r17_rows_can_neither_be_made_for_nor_moved_to_another_tenant() -> None:
     a, b = build_tenant(), build_tenant()
-    with pytest.raises(ProgrammingError) as refused, scope_of(a.id):
-        execute(INSERT, b.id, uuid.uuid4(), 0, None, None)
+    with pytest.raises(ProgrammingError, match="row-level security") as refused, scope_of(a.id):
+        execute(
+            "insert into workflows_definition (tenant_id, id, name, version, checksum, graph, created_at)"
+            " values (%s, %s, 'w', 1, 'x', '{}', ductor_now())",
+            b.id,
+            uuid.uuid4(),
+        )
     assert sqlstate(refused.value) == "42501"
     with as_role("operator"), attach(a.id), transaction.atomic():
         with pytest.raises(ProgrammingError), transaction.atomic():
@@ -47,7 +54,7 @@ def test_r17_rows_can_neither_be_made_for_nor_moved_to_another_tenant() -> None:
                 b.id,
                 uuid.uuid4(),
             )
-    assert rows("select count(*) from workflows_task") == [(0,)]
+    assert rows("select count(*) from workflows_definition") == [(0,)]
     assert rows("select count(*) from tenants_apikey") == [(0,)]
 
 
@@ -81,16 +88,16 @@ def test_i13_r10_a_parent_of_another_tenant_is_refused_like_a_random_one() -> No
     (own,) = start(a)
     seen = []
     for parent in (foreign, uuid.uuid4()):
-        with pytest.raises(IntegrityError) as refused, scope_of(a.id):
+        with as_role("owner"), pytest.raises(IntegrityError) as refused, scope_of(a.id):
             execute(INSERT, a.id, uuid.uuid4(), 1, parent, parent)
         diagnostics = refused.value.__cause__.diag  # type: ignore[union-attr]
         seen.append((sqlstate(refused.value), diagnostics.message_primary, diagnostics.message_detail))
     assert seen[0] == seen[1]
     assert seen[0][0] == "23503"
     for depth in (0, 2):
-        with pytest.raises(IntegrityError), scope_of(a.id):
+        with as_role("owner"), pytest.raises(IntegrityError), scope_of(a.id):
             execute(INSERT, a.id, uuid.uuid4(), depth, own, own)
-    with scope_of(a.id):
+    with as_role("owner"), scope_of(a.id):
         assert execute(INSERT, a.id, uuid.uuid4(), 1, own, own) == 1
 
 
@@ -108,8 +115,10 @@ def test_b10_r11_a_step_cannot_point_into_another_tenant() -> None:
 def test_r9_another_tenants_ids_and_keys_behave_like_unused_ones() -> None:
     a, b = build_tenant(), build_tenant()
     (foreign,) = start(b, key="shared")
+    task = {"id": str(foreign), "workflow": "w", "version": 1, "queue": "default", "priority": 0, "origin": {}}
     with scope_of(a.id):
-        assert execute(INSERT, a.id, foreign, 0, None, None) == 1
+        made = call("workflows_enqueue_tasks", a.id, json.dumps([{**task, "max_failures": 3}]))
+    assert made == [(foreign, True)]
     (own,) = start(a, key="shared")
     assert own != foreign
     assert rows("select count(*) from workflows_taskkey where key = 'shared'") == [(2,)]

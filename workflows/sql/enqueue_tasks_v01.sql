@@ -3,10 +3,12 @@
 -- p_tasks: array of {id, key, content_hash, workflow, version, queue, priority, due_at | delay_seconds, input,
 -- max_failures, origin}. Answers one row a task, in order: the task's id and whether it was made here.
 -- Raises WF400 (bounds 1..1000), TN424 (queue), TN409 (policy), TN423 (frozen), WF429 (limit, unlocked early look),
--- WF409 (key used with other content). Keys are inserted in key order, so that two calls can't deadlock on them.
+-- WF409 (key used with other content), TN500, TN501 (scope). Keys are inserted in key order, so that two calls can't
+-- deadlock on them. DEFINER: no plain role can insert a task, a key or an admission row by itself, so what stands in the
+-- tables was admitted.
 create or replace function workflows_enqueue_tasks(p_tenant_id uuid, p_tasks jsonb)
 returns table (task_id uuid, created boolean)
-language plpgsql set search_path = pg_catalog, public, pg_temp
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_count int := jsonb_array_length(p_tasks);
@@ -17,6 +19,7 @@ declare
   v_ids uuid[] := array_fill(null::uuid, array[greatest(v_count, 1)]);
   v_created boolean[] := array_fill(false, array[greatest(v_count, 1)]);
 begin
+  perform tenants_require_scope(p_tenant_id);
   if v_count not between 1 and 1000 then
     perform tenants_raise('WF400', format('A start takes 1 to 1000 tasks, got %s.', v_count),
       jsonb_build_object('minimum', 1, 'maximum', 1000, 'seen', v_count));

@@ -2,12 +2,13 @@
 -- p_outcomes: array of {tenant_id, task_id, token, kind, output, error, delay_seconds, failure, used_us, progress,
 -- steps: [{name, attempt, state, output, error, started_at, finished_at}]}. Answers one row each: finished, stale (the
 -- claim no longer holds; nothing of it was written) or skipped (its tenant was locked; call again with p_wait).
+-- A tenant that p_wait waits for longer than two seconds raises lock_not_available.
 -- A retry with `failure` at max_failures ends failed. The turn key is corrected from the charge to what was used.
 -- Lock order: load in key order (SKIP LOCKED unless p_wait), task in key order, turn.
 create or replace function workflows_finish_tasks(p_worker text, p_outcomes jsonb, p_wait boolean)
 returns table (tenant_id uuid, task_id uuid, result text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set lock_timeout = '2s' as $$
 declare
   v_tenants uuid[];
   v_locked uuid[];

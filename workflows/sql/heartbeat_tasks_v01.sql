@@ -13,8 +13,10 @@ declare
 begin
   perform workflows_check_bounds('A heartbeat', jsonb_array_length(p_beats), 1000);
   select array_agg(d.tenant_id), array_agg(d.id) into v_tenants, v_ids from (
-    select k.tenant_id, k.id from workflows_task k join jsonb_to_recordset(p_beats) b(tenant_id uuid, task_id uuid)
-      on b.tenant_id = k.tenant_id and b.task_id = k.id
+    select k.tenant_id, k.id from workflows_task k
+    join jsonb_to_recordset(p_beats) b(tenant_id uuid, task_id uuid, token bigint)
+      on b.tenant_id = k.tenant_id and b.task_id = k.id and b.token = k.token
+    where k.worker = p_worker and k.state = 'leased'
     order by k.tenant_id, k.id for no key update of k skip locked) d;
   v_now := ductor_now();
   with beaten as (

@@ -16,8 +16,10 @@ begin
       select (r ->> 'tenant_id')::uuid from jsonb_array_elements(p_records) r)
     order by l.tenant_id for no key update;
   end if;
-  perform 1 from workflows_task k join jsonb_to_recordset(p_records) r(tenant_id uuid, task_id uuid)
-    on r.tenant_id = k.tenant_id and r.task_id = k.id
+  -- A claim that no longer holds locks nothing: whoever has the task now is not to meet this batch crosswise.
+  perform 1 from workflows_task k join jsonb_to_recordset(p_records) r(tenant_id uuid, task_id uuid, token bigint)
+    on r.tenant_id = k.tenant_id and r.task_id = k.id and r.token = k.token
+  where k.worker = p_worker and k.state = 'leased'
   order by k.tenant_id, k.id for no key update of k;
   v_now := ductor_now();
   select array_agg(k) into v_held from workflows_task k

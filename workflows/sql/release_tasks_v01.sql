@@ -1,20 +1,30 @@
 -- Give back up to 1000 leased tasks of one worker that were not started: queued again, or waiting for p_delay_seconds,
--- without a charge and with the attempt given back. p_claims: array of {tenant_id, task_id, token}. Answers the stale
--- ones. Lock order: load in key order, task in key order, turn.
+-- without a charge and with the attempt given back. p_claims: array of {tenant_id, task_id, token}. Answers one row each:
+-- released, stale (the claim no longer holds) or skipped (its tenant was locked; call again with p_wait).
+-- Lock order: load in key order (SKIP LOCKED unless p_wait), task in key order, turn.
 create or replace function workflows_release_tasks(
-  p_worker text, p_claims jsonb, p_delay_seconds double precision, p_reason text)
-returns table (tenant_id uuid, task_id uuid)
+  p_worker text, p_claims jsonb, p_delay_seconds double precision, p_reason text, p_wait boolean)
+returns table (tenant_id uuid, task_id uuid, result text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set lock_timeout = '2s' as $$
 declare
+  v_tenants uuid[];
+  v_locked uuid[];
   v_now timestamptz;
   v_moved workflows_task[];
 begin
   perform workflows_check_bounds('A release', jsonb_array_length(p_claims), 1000);
-  perform 1 from tenants_load l where l.tenant_id in (
-    select (c ->> 'tenant_id')::uuid from jsonb_array_elements(p_claims) c) order by l.tenant_id for no key update;
-  perform 1 from workflows_task k join jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid)
-    on c.tenant_id = k.tenant_id and c.task_id = k.id
+  select array_agg(distinct (c ->> 'tenant_id')::uuid) into v_tenants from jsonb_array_elements(p_claims) c;
+  if p_wait then
+    select array_agg(d.tenant_id) into v_locked from (select l.tenant_id from tenants_load l
+      where l.tenant_id = any(v_tenants) order by l.tenant_id for no key update) d;
+  else
+    select array_agg(d.tenant_id) into v_locked from (select l.tenant_id from tenants_load l
+      where l.tenant_id = any(v_tenants) order by l.tenant_id for no key update skip locked) d;
+  end if;
+  perform 1 from workflows_task k join jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
+    on c.tenant_id = k.tenant_id and c.task_id = k.id and c.token = k.token
+  where k.tenant_id = any(v_locked) and k.worker = p_worker and k.state = 'leased'
   order by k.tenant_id, k.id for no key update of k;
   v_now := ductor_now();
   with moved as (
@@ -22,8 +32,8 @@ begin
       lease_expires_at = null, attempt = k.attempt - 1, reason = nullif(p_reason, ''),
       due_at = case when p_delay_seconds > 0 then v_now + make_interval(secs => p_delay_seconds) else k.due_at end
     from jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
-    where k.tenant_id = c.tenant_id and k.id = c.task_id and k.token = c.token and k.worker = p_worker
-      and k.state = 'leased' and k.lease_expires_at > v_now
+    where k.tenant_id = any(v_locked) and k.tenant_id = c.tenant_id and k.id = c.task_id and k.token = c.token
+      and k.worker = p_worker and k.state = 'leased' and k.lease_expires_at > v_now
     returning k)
   select array_agg(m.k) into v_moved from moved m;
   if v_moved is not null then
@@ -31,7 +41,9 @@ begin
       from unnest(v_moved) with ordinality m));
   end if;
   return query
-  select c.tenant_id, c.task_id from jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
-  where not exists (select from unnest(v_moved) m
-    where m.tenant_id = c.tenant_id and m.id = c.task_id and m.token = c.token);
+  select c.tenant_id, c.task_id, case when m.id is not null then 'released'
+    when c.tenant_id = any(v_locked) or not exists (select from tenants_load l where l.tenant_id = c.tenant_id)
+    then 'stale' else 'skipped' end
+  from jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
+  left join unnest(v_moved) m on m.tenant_id = c.tenant_id and m.id = c.task_id and m.token = c.token;
 end $$;
