@@ -7,7 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db import Error, connections
+from django.db.transaction import TransactionManagementError
 from django_tenants.postgresql_backend import base as django_tenants_base
+from psycopg.pq import TransactionStatus
 
 from tenants.errors import ScopeConflict
 from tenants.scope import attached
@@ -77,6 +79,12 @@ class DatabaseWrapper(django_tenants_base.DatabaseWrapper):
         from tenants.store import translate
 
         try:
+            if self.connection is not None and self.connection.pgconn.transaction_status == TransactionStatus.INERROR:
+                # PostgreSQL would answer this COMMIT with a ROLLBACK and no error: what was said to be done is lost.
+                raise TransactionManagementError(
+                    "A statement of this transaction failed and its error was caught; nothing of it was kept. Catch "
+                    "errors around a `transaction.atomic()` block of their own."
+                )
             return super()._commit()
         except Error as error:
             # Deferred triggers speak at COMMIT: their refusal is the same typed error as an early one. Django undoes a

@@ -1,18 +1,20 @@
 """What a refused or lost COMMIT leaves behind on its connection, and savepoints that a caller makes by hand."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
+from django.db.transaction import TransactionManagementError
 
 from tenants.db.base import DatabaseWrapper
 from tenants.errors import Unavailable
 from tenants.queries import TenantView
 from tenants.scope import attach, scope_of, tenant_scope
 from tenants.store import translate
-from tests.builders import assert_counters_true, build_tenant, start
+from tests.builders import assert_counters_true, build_tenant, rows, start
 from tests.races import Aside
 from workflows.errors import QuotaExceeded
 from workflows.models import Task
@@ -108,3 +110,46 @@ def test_passing_troubles_are_unavailable_and_not_our_fault(code: str) -> None:
     error = OperationalError("trouble")
     error.__cause__ = psycopg.errors.lookup(code)("trouble")
     assert isinstance(translate(error), Unavailable)
+
+
+def test_a_refusal_that_is_caught_takes_back_only_its_own_start() -> None:
+    tenant = build_tenant(max_outstanding=1)
+    with attach(tenant.id), tenant_scope():
+        start(tenant)
+        with pytest.raises(QuotaExceeded):
+            start(tenant, 2)
+    assert rows("select count(*) from workflows_task") == [(1,)]
+    assert_counters_true()
+
+
+def test_a_refusal_that_is_caught_inside_a_verb_is_never_a_silent_loss() -> None:
+    """No savepoint stands inside a verb: what goes on after the refusal must not look committed."""
+    tenant = build_tenant(max_outstanding=1)
+    ran: list[str] = []
+    with pytest.raises(TransactionManagementError):
+        with scope_of(tenant.id):
+            start(tenant)
+            transaction.on_commit(lambda: ran.append("committed"))
+            with contextlib.suppress(QuotaExceeded):
+                start(tenant, 2)
+    assert ran == []
+    assert rows("select count(*) from workflows_task") == [(0,)]
+    start(tenant)
+    assert ran == []
+    assert_counters_true()
+
+
+def test_a_failed_statement_that_is_caught_is_never_a_silent_loss() -> None:
+    """PostgreSQL answers COMMIT of a failed transaction with ROLLBACK and no error."""
+    tenant = build_tenant()
+    ran: list[str] = []
+    with pytest.raises(TransactionManagementError):
+        with attach(tenant.id), tenant_scope():
+            start(tenant)
+            transaction.on_commit(lambda: ran.append("committed"))
+            with contextlib.suppress(DatabaseError), connection.cursor() as cursor:
+                cursor.execute("select 1 / 0")
+    assert ran == []
+    assert rows("select count(*) from workflows_task") == [(0,)]
+    start(tenant)
+    assert_counters_true()
