@@ -11,7 +11,7 @@ from uuid import UUID
 from tenants.identity import new_id
 from tenants.principals import Principal
 from tenants.scope import scope_of
-from tenants.store import call, query
+from tenants.store import call
 from workflows.errors import BatchOutOfBounds
 
 MAX_BATCH = 1000
@@ -61,9 +61,7 @@ def enqueue(
         )
     documents = [_document(task, principal) for task in tasks]
     with scope_of(tenant_id):
-        rows = call("workflows_enqueue_tasks", tenant_id, json.dumps(documents))
-        if immediate:
-            query("set constraints workflows_admission_admit immediate")
+        rows = call("workflows_enqueue_tasks", tenant_id, json.dumps(documents), immediate)
     return [Enqueued(task_id, created) for task_id, created in rows]
 
 

@@ -9,6 +9,12 @@ class TaskNotFound(NotFound):
     sqlstate = "WF404"
 
 
+class TurnNotFound(NotFound):
+    """The tenant has no work in such a queue."""
+
+    sqlstate = "WF405"
+
+
 class QuotaExceeded(Refused):
     """The tenant's limit is reached."""
 

@@ -11,9 +11,13 @@ from uuid import UUID
 
 from django.db import DatabaseError
 
+from tenants.audit import record
 from tenants.errors import Contended
+from tenants.principals import Principal
 from tenants.queues import list_queues
+from tenants.scope import scope_of
 from tenants.store import call, query
+from workflows.errors import TurnNotFound
 from workflows.leased import Claim, Outcome
 
 logger = logging.getLogger(__name__)
@@ -130,6 +134,26 @@ def _by_tenant(items: Sequence[Item]) -> list[list[Item]]:
         claim = item if isinstance(item, Claim) else item.claim
         parts.setdefault(claim.tenant_id, []).append(item)
     return list(parts.values())
+
+
+def clear_fault(*, tenant_id: UUID, queue: str, principal: Principal, reason: str = "") -> None:
+    """Let a tenant's turn run again that was stopped by a fault: an operator's act, after the cause is mended.
+
+    Raises:
+        TurnNotFound: the tenant has no turn in this queue.
+    """
+    with scope_of(tenant_id):
+        if not query("select 1 from tenants_turn where tenant_id = %s and queue = %s", [tenant_id, queue]):
+            raise TurnNotFound(f"The tenant has no work in a queue {queue!r}.")
+        mark_fault(tenant_id=tenant_id, queue=queue, faulty=False)
+        record(
+            tenant_id=tenant_id,
+            principal=principal,
+            act="turn.clear_fault",
+            target_kind="turn",
+            target_id=queue,
+            reason=reason,
+        )
 
 
 def mark_fault(*, tenant_id: UUID, queue: str, faulty: bool) -> None:

@@ -36,7 +36,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "workflows_ready_tenants": (WORKER,),
     "workflows_release_tasks": (WORKER,),
     "workflows_next_due": (WORKER,),
-    "workflows_mark_fault": (WORKER,),
+    "workflows_mark_fault": (WORKER, OPERATOR),
     "workflows_measure_classes": (OPERATOR,),
 }
 

@@ -13,6 +13,7 @@ from tenants.policy import DEFAULT_MAX_LEASES, DEFAULT_MAX_OUTSTANDING, frozen_n
 from tenants.principals import Principal
 from tenants.provisioning import create_tenant
 from tenants.queries import get_policy, get_tenant, list_tenants
+from workflows.faults import clear_fault
 
 app = typer.Typer(help="Customers and what they may use.", no_args_is_help=True)
 
@@ -110,6 +111,16 @@ def freeze(slug: str, reason: Reason, as_json: Json = False) -> None:
 def unfreeze(slug: str, reason: Reason, as_json: Json = False) -> None:
     """Let a frozen tenant go on."""
     _set_freeze(slug, freeze=set(), reason=reason)
+
+
+@app.command("clear-fault")
+def clear_fault_of(
+    slug: str, reason: Reason, queue: Annotated[str, typer.Option(help="The queue.")] = "default", as_json: Json = False
+) -> None:
+    """Let a tenant run again in a queue where `doctor` shows a fault, after its cause is mended."""
+    tenant = get_tenant(slug=slug)
+    clear_fault(tenant_id=tenant.id, queue=queue, principal=Principal.command(), reason=reason)
+    show({"slug": slug, "queue": queue, "fault": False})
 
 
 def _set_freeze(slug: str, *, freeze: set[str], reason: str) -> None:

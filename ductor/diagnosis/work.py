@@ -48,7 +48,8 @@ def faults() -> Finding:
     """No tenant's turn carries the bit `fault`: a batch of theirs raised when it ran alone."""
     rows = query("select tenant_id, queue from tenants_turn where blocked & 64 <> 0 order by 1, 2 limit 100")
     wrong = [f"tenant {tenant_id} is stopped in queue {queue}" for tenant_id, queue in rows]
-    return judged("faults", wrong, "no tenant is stopped by a fault", remedy="Look for `fault` in the worker's log.")
+    remedy = "Mend what the worker's log names, then `ductor tenants clear-fault`."
+    return judged("faults", wrong, "no tenant is stopped by a fault", remedy=remedy)
 
 
 def claims() -> Finding:

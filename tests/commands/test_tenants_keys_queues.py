@@ -6,9 +6,10 @@ import pytest
 
 from tenants.queries import TenantView
 from tests.api.callers import Caller, assert_problem
-from tests.builders import build_tenant, rows, start
+from tests.builders import build_tenant, claim, rows, start
 from tests.commands.running import ductor
 from tests.database import owner
+from workflows.faults import mark_fault
 from workflows.states import State
 
 
@@ -109,6 +110,20 @@ def test_a_frozen_tenant_is_refused_until_it_is_thawed() -> None:
     assert len(start(tenant)) == 1
     reasons = rows("select reason from tenants_act where act = 'tenant.freeze' order by at")
     assert reasons == [("unpaid",), ("paid",)]
+
+
+def test_a_fault_is_lifted_with_a_reason() -> None:
+    tenant = build_tenant("acme")
+    start(tenant)
+    mark_fault(tenant_id=tenant.id, queue="default", faulty=True)
+    assert claim() == []
+    assert ductor("tenants", "clear-fault", "acme", "--queue", "nowhere", "--reason", "x").code == 4
+    assert claim() == []
+    done = ductor("tenants", "clear-fault", "acme", "--reason", "row mended", "--json")
+    assert done.document == {"slug": "acme", "queue": "default", "fault": False}
+    assert len(claim()) == 1
+    acts = rows("select target_kind, target_id, reason from tenants_act where act = 'turn.clear_fault'")
+    assert acts == [("turn", "default", "row mended")]
 
 
 def test_a_key_is_shown_once_opens_the_api_and_closes_when_revoked() -> None:

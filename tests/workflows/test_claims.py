@@ -206,6 +206,25 @@ def test_poison_is_claimed_alone_and_ends_failed_while_neighbours_complete() -> 
     assert_counters_true()
 
 
+def test_a_lease_that_ran_out_is_charged_where_the_task_ran_alone() -> None:
+    """Whoever kills workers pays for the time; neighbours in the killed batch, who may never have started, don't."""
+    poison, neighbour = build_tenant(), build_tenant()
+    (poison_id,) = start(poison)
+    start(neighbour)
+    assert len(claim(10, lease_seconds=5)) == 2
+    clock.advance(6)
+    keys = "select key / 1000000.0 from tenants_turn where tenant_id = %s"
+    assert recover(limit=10) == 2
+    assert all(rows(keys, tenant.id)[0][0] < 1 for tenant in (poison, neighbour))
+    while (task := claim(1, lease_seconds=5)[0]).claim.task_id != poison_id:
+        complete([task])
+    clock.advance(6)
+    assert recover(limit=10) == 1
+    assert 6 <= rows(keys, poison.id)[0][0] < 7
+    assert rows(keys, neighbour.id)[0][0] < 1
+    assert_counters_true()
+
+
 def test_recover_sweeps_and_stops_at_its_bound() -> None:
     tenant = build_tenant()
     start(tenant, 10)

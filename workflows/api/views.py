@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from tenants.api.cursors import write_cursor
 from tenants.api.views import TenantResource
 from tenants.identity import parse_id
-from tenants.scope import tenant_scope
+from tenants.scope import scope_of
 from workflows.api import parsing, serializers
 from workflows.api.waiting import wait_for_end
 from workflows.cancelling import cancel
@@ -45,7 +45,7 @@ class TaskList(TenantResource):
         parsing.no_parameters(request.query_params)
         start = parsing.read_start(_body(request), request.headers.get("Idempotency-Key"))
         # The answer is made after the scope has committed: success is said only of what is known to be durable.
-        with tenant_scope():
+        with scope_of(self.tenant_id):
             [started] = start_tasks(
                 tenant_id=self.tenant_id, starts=[start], principal=self.principal, immediate=True, source="api"
             )

@@ -40,7 +40,8 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(
             "create trigger workflows_task_lineage before insert on workflows_task for each row"
-            " when (new.parent_run_id is not null) execute function workflows_check_lineage()",
+            " when (new.parent_run_id is not null or new.root_run_id is distinct from new.id or new.nesting_depth <> 0)"
+            " execute function workflows_check_lineage()",
             "drop trigger workflows_task_lineage on workflows_task",
         ),
     ]

@@ -1,5 +1,5 @@
--- Trigger function on workflows_task inserts with a parent: parent and root are tasks of the same tenant, and the
--- nesting depth is the parent's plus one. SQLSTATE 23503, as a foreign key's, but it holds no row: a finished parent may
+-- Trigger function on workflows_task inserts that are no plain root: parent and root are tasks of the same tenant, and
+-- the nesting depth is the parent's plus one; without a parent a task is its own root at depth 0. SQLSTATE 23503, as a foreign key's, but it holds no row: a finished parent may
 -- go by itself.
 create or replace function workflows_check_lineage() returns trigger
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$

@@ -1,12 +1,12 @@
 -- Insert tasks of one tenant: keys and task rows now, and one admission row a queue, whose deferred trigger holds the
 -- limits at commit. Nothing shared is locked: a caller's open transaction delays nobody but a start of the same key.
 -- p_tasks: array of {id, key, content_hash, workflow, version, queue, priority, due_at | delay_seconds, input,
--- max_failures, origin}. Answers one row a task, in order: the task's id and whether it was made here.
+-- max_failures, origin}. p_immediate holds the limits now and not at commit. Answers one row a task, in order: the task's id and whether it was made here.
 -- Raises WF400 (bounds 1..1000), TN424 (queue), TN409 (policy), TN423 (frozen), WF429 (limit, unlocked early look),
 -- WF409 (key used with other content), TN500, TN501 (scope). Keys are inserted in key order, so that two calls can't
 -- deadlock on them. DEFINER: no plain role can insert a task, a key or an admission row by itself, so what stands in the
 -- tables was admitted.
-create or replace function workflows_enqueue_tasks(p_tenant_id uuid, p_tasks jsonb)
+create or replace function workflows_enqueue_tasks(p_tenant_id uuid, p_tasks jsonb, p_immediate boolean default false)
 returns table (task_id uuid, created boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -65,5 +65,8 @@ begin
   from workflows_task t
   where t.tenant_id = p_tenant_id and t.id = any(select v.id from unnest(v_ids, v_created) v(id, made) where v.made)
   group by t.queue;
+  if p_immediate then
+    set constraints workflows_admission_admit immediate;
+  end if;
   return query select * from unnest(v_ids, v_created);
 end $$;

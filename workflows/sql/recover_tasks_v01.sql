@@ -1,5 +1,6 @@
 -- Take back tasks whose lease ran out, at most p_limit (1..1000) in one call: queued again, to be claimed alone. Only a
--- task that ran alone counts a failure for it (its neighbours may have been the poison); at max_failures it ends failed.
+-- task that ran alone counts a failure for it (its neighbours may have been the poison), and is charged for the whole
+-- lease; at max_failures it ends failed.
 -- p_queue and p_only restrict the call; turns stopped by a fault are passed over.
 -- Lock order: load (SKIP LOCKED), task, turn. Waits for nobody. Answers how many were taken back, or null where it locked
 -- nobody.
@@ -11,6 +12,7 @@ declare
   v_tenants uuid[];
   v_now timestamptz := ductor_now();
   v_moved workflows_task[];
+  v_corrections bigint[];
 begin
   perform workflows_check_bounds('A recovery', p_limit, 1000);
   -- A hundred times as many leases are looked at as are taken back: those of locked tenants at the front hide nobody's.
@@ -30,7 +32,8 @@ begin
   end if;
   v_now := ductor_now();
   with expired as materialized (
-    select k.tenant_id, k.id from workflows_task k
+    select k.tenant_id, k.id, k.alone as ran_alone, l.weight from workflows_task k
+    join tenants_load l on l.tenant_id = k.tenant_id
     join tenants_turn t on t.tenant_id = k.tenant_id and t.queue = k.queue and t.blocked & 64 = 0
     where k.tenant_id = any(v_tenants) and k.state = 'leased' and k.lease_expires_at <= v_now
       and (p_queue is null or k.queue = p_queue)
@@ -44,11 +47,13 @@ begin
         'message', 'The worker died or hung while it ran this task alone, as often as failures are allowed.')
         else k.error end
     from expired e where k.tenant_id = e.tenant_id and k.id = e.id and k.state = 'leased' and k.lease_expires_at <= v_now
-    returning k)
-  select array_agg(b.k) into v_moved from back b;
+    returning k, case when e.ran_alone
+      then greatest(1000, extract(epoch from v_now - k.claimed_at) * 1000000)::bigint / e.weight - k.charged_us
+      else 0 end as correction)
+  select array_agg(b.k), array_agg(b.correction) into v_moved, v_corrections from back b;
   if v_moved is null then
     return 0;
   end if;
-  perform workflows_count_returned(v_moved);
+  perform workflows_count_returned(v_moved, v_corrections);
   return cardinality(v_moved);
 end $$;
