@@ -153,8 +153,9 @@ def test_a_cancel_beside_a_long_history_is_short(count: int) -> None:
     (queued,) = start(tenant)
     (waiting,) = start(tenant, delay_seconds=600)
     owner().execute(
-        "insert into workflows_task (tenant_id, id, root_run_id, workflow, version, queue, partition, priority, state, origin,"
-        " nesting_depth, created_at, due_at, terminal_at, attempt, failures, max_failures, alone, token, charged_us)"
+        "insert into workflows_task (tenant_id, id, root_run_id, workflow, version, queue, partition, priority, state,"
+        " origin, nesting_depth, created_at, due_at, terminal_at, attempt, failures, max_failures, alone, token,"
+        " charged_us)"
         " select %s, n.id, n.id, 'w', 1, 'default', '', 0, 'completed', '{}', 0, now(), now(), now(), 1, 0, 3,"
         " false, 1, 0 from (select gen_random_uuid() as id from generate_series(1, %s)) n",
         [tenant.id, count],
