@@ -60,7 +60,7 @@ def document(**more: Any) -> str:
 
 def test_a_start_for_another_tenant_is_refused_by_the_function_itself() -> None:
     a, b = build_tenant(), build_tenant()
-    with scope_of(a.id), pytest.raises(ScopeConflict):
+    with pytest.raises(ScopeConflict), scope_of(a.id):
         call("workflows_enqueue_tasks", b.id, document())
     with pytest.raises(ScopeMissing):
         call("workflows_enqueue_tasks", b.id, document())
