@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "workflows_insert_steps": (),
     "workflows_record_steps": (WORKER,),
     "workflows_heartbeat_tasks": (WORKER,),
+    "workflows_state_after": (),
     "workflows_ready_tenants": (WORKER,),
     "workflows_release_tasks": (WORKER,),
     "workflows_next_due": (WORKER,),

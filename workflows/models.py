@@ -52,6 +52,16 @@ class Task(TenantModel):
     lease_expires_at = models.DateTimeField(null=True)
     charged_us = models.BigIntegerField(default=0)
 
+    class Meta(TenantModel.Meta):
+        constraints = [
+            # Verbs under a claim look for the worker's name alone and rely on this.
+            models.CheckConstraint(
+                condition=models.Q(state="leased", worker__isnull=False, lease_expires_at__isnull=False)
+                | (~models.Q(state="leased") & models.Q(worker__isnull=True, lease_expires_at__isnull=True)),
+                name="workflows_task_leased_has_worker",
+            ),
+        ]
+
 
 class TaskKey(TenantRow):
     """A tenant's own name for a task, and the hash of what was started under it. Outlives the task."""

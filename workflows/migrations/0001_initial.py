@@ -206,6 +206,13 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(state="leased", worker__isnull=False, lease_expires_at__isnull=False)
+                        | (~models.Q(state="leased") & models.Q(worker__isnull=True, lease_expires_at__isnull=True)),
+                        name="workflows_task_leased_has_worker",
+                    )
+                ],
                 "abstract": False,
                 "base_manager_name": "objects",
                 "default_manager_name": "objects",

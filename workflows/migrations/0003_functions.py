@@ -16,6 +16,7 @@ FUNCTIONS = [
     "lease_next",
     "claim_tasks",
     "insert_steps",
+    "state_after",
     "record_steps",
     "heartbeat_tasks",
     "release_tasks",

@@ -26,36 +26,36 @@ begin
     select array_agg(d.tenant_id) into v_locked from (select l.tenant_id from tenants_load l
       where l.tenant_id = any(v_tenants) order by l.tenant_id for no key update skip locked) d;
   end if;
+  -- A worker's name stands in leased rows only (a CHECK says so). The state is not asked for besides: the plan would turn
+  -- to the index of all leases of the platform instead of the batch's own keys.
+  perform 1 from workflows_task k
+  join jsonb_to_recordset(p_outcomes) o(tenant_id uuid, task_id uuid, token bigint)
+    on o.tenant_id = k.tenant_id and o.task_id = k.id and o.token = k.token
+  where k.tenant_id = any(v_locked) and k.worker = p_worker order by k.tenant_id, k.id for no key update of k;
   v_now := ductor_now();
   with outcome as materialized (
     select o.tenant_id, o.task_id, o.token, o.kind, o.output, o.error, coalesce(o.delay_seconds, 0) as delay_seconds,
-      coalesce(o.failure, false) as failure, coalesce(o.used_us, 0) as used_us, o.progress
+      coalesce(o.failure, false) as failure, coalesce(o.used_us, 0) as used_us, o.progress, l.weight
     from jsonb_to_recordset(p_outcomes) o(tenant_id uuid, task_id uuid, token bigint, kind text, output jsonb,
       error jsonb, delay_seconds double precision, failure boolean, used_us bigint, progress jsonb)
+    join tenants_load l on l.tenant_id = o.tenant_id
     where o.tenant_id = any(v_locked)),
-  held as materialized (
-    select k.tenant_id, k.id from workflows_task k join outcome o on o.tenant_id = k.tenant_id and o.task_id = k.id
-    where k.token = o.token and k.worker = p_worker and k.state = 'leased' and k.lease_expires_at > v_now
-    order by k.tenant_id, k.id for no key update of k),
-  ended as materialized (
-    select o.*, h.id, l.weight, case when o.kind = 'completed' then 'completed' when o.kind = 'failed' then 'failed'
-      when o.failure and k.failures + 1 >= k.max_failures then 'failed'
-      when o.delay_seconds > 0 then 'waiting' else 'queued' end as next_state,
-      greatest(1000, least(o.used_us, extract(epoch from v_now - k.claimed_at) * 1000000))::bigint as used
-    from held h join outcome o on o.tenant_id = h.tenant_id and o.task_id = h.id
-    join workflows_task k on k.tenant_id = h.tenant_id and k.id = h.id
-    join tenants_load l on l.tenant_id = h.tenant_id),
   moved as (
-    update workflows_task k set state = e.next_state, worker = null, lease_expires_at = null, alone = false,
-      failures = k.failures + (e.failure or e.kind = 'failed')::int,
-      output = case when e.next_state = 'completed' then e.output end, error = e.error,
-      progress = coalesce(e.progress, k.progress),
-      reason = case e.next_state when 'waiting' then 'backoff' when 'failed' then 'handler_failed' end,
-      terminal_at = case when e.next_state in ('completed', 'failed') then v_now end,
-      due_at = case when e.next_state in ('waiting', 'queued')
-        then v_now + make_interval(secs => e.delay_seconds) else k.due_at end
-    from ended e where k.tenant_id = e.tenant_id and k.id = e.id and k.state = 'leased' and k.token = e.token
-    returning k, e.used / e.weight - k.charged_us as correction, e.used)
+    update workflows_task k set worker = null, lease_expires_at = null, alone = false,
+      state = workflows_state_after(o.kind, o.failure, k.failures, k.max_failures, o.delay_seconds),
+      failures = k.failures + (o.failure or o.kind = 'failed')::int,
+      output = case when o.kind = 'completed' then o.output end, error = o.error,
+      progress = coalesce(o.progress, k.progress),
+      reason = case workflows_state_after(o.kind, o.failure, k.failures, k.max_failures, o.delay_seconds)
+        when 'waiting' then 'backoff' when 'failed' then 'handler_failed' end,
+      terminal_at = case when workflows_state_after(o.kind, o.failure, k.failures, k.max_failures, o.delay_seconds)
+        in ('completed', 'failed') then v_now end,
+      due_at = case when o.kind = 'retry' then v_now + make_interval(secs => o.delay_seconds) else k.due_at end
+    from outcome o where k.tenant_id = o.tenant_id and k.id = o.task_id and k.token = o.token and k.worker = p_worker
+      and k.lease_expires_at > v_now
+    returning k, greatest(1000, least(o.used_us, extract(epoch from v_now - k.claimed_at) * 1000000))::bigint as used,
+      greatest(1000, least(o.used_us, extract(epoch from v_now - k.claimed_at) * 1000000))::bigint / o.weight
+        - k.charged_us as correction)
   select array_agg(m.k), array_agg(m.correction), array_agg(m.used) into v_moved, v_corrections, v_used from moved m;
   if v_moved is not null then
     perform workflows_count_returned(v_moved, v_corrections, v_used);

@@ -12,11 +12,12 @@ declare
   v_beaten workflows_task[];
 begin
   perform workflows_check_bounds('A heartbeat', jsonb_array_length(p_beats), 1000);
+  -- A worker's name stands in leased rows only; the state is not asked for besides (see workflows_finish_tasks).
   select array_agg(d.tenant_id), array_agg(d.id) into v_tenants, v_ids from (
     select k.tenant_id, k.id from workflows_task k
     join jsonb_to_recordset(p_beats) b(tenant_id uuid, task_id uuid, token bigint)
       on b.tenant_id = k.tenant_id and b.task_id = k.id and b.token = k.token
-    where k.worker = p_worker and k.state = 'leased'
+    where k.worker = p_worker
     order by k.tenant_id, k.id for no key update of k skip locked) d;
   v_now := ductor_now();
   with beaten as (
@@ -27,7 +28,7 @@ begin
     join jsonb_to_recordset(p_beats) b(tenant_id uuid, task_id uuid, token bigint, progress jsonb)
       on b.tenant_id = d.tenant_id and b.task_id = d.id
     where k.tenant_id = d.tenant_id and k.id = d.id and k.token = b.token and k.worker = p_worker
-      and k.state = 'leased' and k.lease_expires_at > v_now
+      and k.lease_expires_at > v_now
     returning k)
   select array_agg(x.k) into v_beaten from beaten x;
   return query
@@ -35,7 +36,7 @@ begin
     when exists (select from unnest(v_tenants, v_ids) d(tenant_id, id)
       where d.tenant_id = b.tenant_id and d.id = b.task_id) then 'lost'
     when exists (select from workflows_task k where k.tenant_id = b.tenant_id and k.id = b.task_id and k.token = b.token
-      and k.worker = p_worker and k.state = 'leased' and k.lease_expires_at > v_now) then 'skipped'
+      and k.worker = p_worker and k.lease_expires_at > v_now) then 'skipped'
     else 'lost' end
   from jsonb_to_recordset(p_beats) b(tenant_id uuid, task_id uuid, token bigint)
   left join unnest(v_beaten) h on h.tenant_id = b.tenant_id and h.id = b.task_id and h.token = b.token;

@@ -16,16 +16,17 @@ begin
       select (r ->> 'tenant_id')::uuid from jsonb_array_elements(p_records) r)
     order by l.tenant_id for no key update;
   end if;
+  -- A worker's name stands in leased rows only; the state is not asked for besides (see workflows_finish_tasks).
   -- A claim that no longer holds locks nothing: whoever has the task now is not to meet this batch crosswise.
   perform 1 from workflows_task k join jsonb_to_recordset(p_records) r(tenant_id uuid, task_id uuid, token bigint)
     on r.tenant_id = k.tenant_id and r.task_id = k.id and r.token = k.token
-  where k.worker = p_worker and k.state = 'leased'
+  where k.worker = p_worker
   order by k.tenant_id, k.id for no key update of k;
   v_now := ductor_now();
   select array_agg(k) into v_held from workflows_task k
   join jsonb_to_recordset(p_records) r(tenant_id uuid, task_id uuid, token bigint)
     on r.tenant_id = k.tenant_id and r.task_id = k.id and r.token = k.token
-  where k.worker = p_worker and k.state = 'leased' and k.lease_expires_at > v_now;
+  where k.worker = p_worker and k.lease_expires_at > v_now;
   if v_held is not null then
     perform workflows_insert_steps(p_records, v_held);
   end if;
