@@ -1,0 +1,83 @@
+"""Tenants that share one or two server connections never see each other's rows (R7, R8, B04, B12)."""
+
+import itertools
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+from psycopg_pool import PoolTimeout
+
+from tenants.db.base import DatabaseWrapper
+from tenants.errors import ScopeMissing
+from tenants.scope import scope_of
+from tests import database
+from tests.builders import build_tenant, start
+from workflows.models import Task
+
+REQUESTS = 10_000 if os.environ.get("DUCTOR_TEST_FULL") == "1" else 1_500
+THREADS = 4
+
+
+class Failed(Exception):
+    """A request that breaks off in the middle."""
+
+
+@pytest.fixture(params=[1, 2])
+def pooled(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    plain = connections["default"].settings_dict
+    pool = {"min_size": request.param, "max_size": request.param, "timeout": 20}
+    settings = {**plain, "CONN_MAX_AGE": 0, "OPTIONS": {**plain["OPTIONS"], "pool": pool}}
+    yield settings
+    for made in list(DatabaseWrapper._connection_pools.values()):
+        made.close()
+    DatabaseWrapper._connection_pools.clear()
+
+
+def test_r8_a_shared_connection_shows_each_request_its_own_tenant(pooled: dict[str, Any]) -> None:
+    tenants = [build_tenant() for _ in range(6)]
+    for number, tenant in enumerate(tenants, 1):
+        start(tenant, number)
+    numbers, lock = itertools.count(), threading.Lock()
+    wrong: list[Any] = []
+    backends: set[int] = set()
+    database.touch()
+
+    def request(number: int) -> None:
+        place = number % len(tenants)
+        with scope_of(tenants[place].id):
+            if Task.objects.count() != place + 1:
+                wrong.append(number)
+            backends.add(connection.connection.info.backend_pid)
+            if number % 7 == 0:
+                raise Failed
+
+    def anonymous() -> None:
+        try:
+            Task.objects.count()
+        except ScopeMissing:
+            return
+        wrong.append("anonymous")
+
+    def serve() -> None:
+        connections["default"] = DatabaseWrapper(pooled, "default")
+        while (number := next(numbers)) < REQUESTS:
+            try:
+                request(number)
+            except Failed:
+                anonymous()
+            except (PoolTimeout, AssertionError) as error:
+                with lock:
+                    wrong.append(error)
+            finally:
+                connections["default"].close()
+
+    threads = [threading.Thread(target=serve) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert wrong == []
+    assert 1 <= len(backends) <= pooled["OPTIONS"]["pool"]["max_size"]
