@@ -63,6 +63,8 @@ def logging_settings(role: str) -> dict[str, Any]:
             # One line a request is written by ductor.middleware; Django's own ones carry raw paths.
             "django.request": {"level": "CRITICAL"},
             "django.server": {"level": "CRITICAL"},
+            # These repeat what a stranger sent (a host name) with a traceback; the request's line has the status.
+            "django.security": {"level": "CRITICAL"},
             # At DEBUG this one writes statements with their values.
             "django.db.backends": {"level": "WARNING"},
             "psycopg.pool": {"level": "WARNING" if serves else "CRITICAL"},

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import structlog
+from django.test import Client
 
 from ductor.logging import json_formatter
 from tests.api.callers import TASKS, build_caller
@@ -90,6 +91,14 @@ def test_nothing_that_a_tenant_sends_or_owns_is_in_a_log(monkeypatch: pytest.Mon
     assert fault["exception"][0]["class"] == "builtins.ValueError"
     assert any("test_logs.py" in frame for frame in fault["exception"][0]["frames"])
     assert {line["request_id"] for line in lines if line["logger"].startswith("ductor")} != {""}
+
+
+def test_a_refused_host_name_is_one_line_without_the_name() -> None:
+    with _logged() as lines:
+        answer = Client(SERVER_NAME=f"{MARK}.example").get(TASKS)
+    assert answer.status_code == 400
+    assert [(line["event"], line["status"]) for line in lines if line["level"] != "debug"] == [("request", 400)]
+    assert MARK not in json.dumps(lines)
 
 
 def test_what_a_caller_passes_by_mistake_is_withheld() -> None:
