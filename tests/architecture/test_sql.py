@@ -22,8 +22,7 @@ TENANTLESS = {
     "tenants_wake": "listeners belong to no tenant",
     "workflows_check_bounds": "compares numbers",
     "workflows_state_after": "names a state",
-    "workflows_count_claimed": "each row of p_taken names its tenant",
-    "workflows_count_returned": "each row of p_moved names its tenant",
+    "workflows_count_moves": "each element of p_moves names its tenant",
     "workflows_insert_steps": "each document names its tenant",
 }
 # SECURITY DEFINER functions that act for many tenants: why each may.
@@ -81,7 +80,7 @@ def test_r15_definer_functions_are_the_engines_with_a_fixed_path_and_declared_ca
         executable.setdefault(name, set()).add(role)
     definers = set()
     for name, definer, _, body, _, config, function_owner in rows(LIVE):
-        if name != "ductor_now" and name != "tenants_raise" and not name.endswith(("turn_blocked", "state_after")):
+        if not name.endswith(("ductor_now", "tenants_raise", "turn_blocked", "state_after", "workflows_returned")):
             assert "search_path=pg_catalog, public, pg_temp" in (config or []), name
         if definer:
             definers.add(name)

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from tenants.policy import set_freeze
 from tenants.queries import TenantView
@@ -13,6 +13,12 @@ from tests.builders import PRINCIPAL, assert_counters_true, build_tenant, claim,
 from tests.database import as_role, owner
 from workflows.cancelling import cancel
 from workflows.claims import Outcome, finish
+
+# The reads, in this transaction, of the table in which the large values of all tables' rows are kept.
+TOAST = """
+select coalesce(sum(x.seq_tup_read + x.idx_tup_fetch), 0)::int from pg_stat_xact_all_tables x
+where x.relid in (select c.reltoastrelid from pg_class c where c.relname like 'workflows!_%' escape '!')
+"""
 
 
 def by_id(*tenants: TenantView) -> list[TenantView]:
@@ -171,3 +177,27 @@ def test_a_cancel_beside_a_long_history_is_short(count: int) -> None:
                 ["workflows_task"],
             )
             assert cursor.fetchone()[0] < 50
+
+
+def test_large_inputs_are_read_by_their_claim_alone() -> None:
+    """Finishing, releasing, extending and taking back carry no rows about: no input is read for it."""
+    from workflows.claims import heartbeat, release
+    from workflows.recovery import recover
+
+    tenant = build_tenant()
+    start(tenant, 3, input={"text": "".join(chr(33 + (n * n * 7919 + n // 90) % 90) for n in range(100_000))})
+    ended, released, expired = claim(3, lease_seconds=30)
+    # A new backend: what the claim read is not reported of this one.
+    connection.close()
+    with transaction.atomic(), connection.cursor() as cursor:
+        heartbeat(claims=[expired.claim])
+        release(claims=[released.claim])
+        finish(outcomes=[Outcome(ended.claim, "completed")])
+        cursor.execute(TOAST)
+        assert cursor.fetchone() == (0,)
+    clock.advance(120)
+    with transaction.atomic(), connection.cursor() as cursor:
+        assert recover(limit=10) == 1
+        cursor.execute(TOAST)
+        assert cursor.fetchone() == (0,)
+    assert_counters_true()

@@ -9,9 +9,9 @@
 -- The queue's clock, where a turn that becomes ready begins, is the lowest key that was served: so an idle time banks
 -- nothing, and a newcomer stands behind nobody's estimated charges. Keys of tenants below their guaranteed leases, who
 -- go out of turn, move it only where nobody else is ready.
--- Locks: load rows SKIP LOCKED and only as many as needed, then task, then turn. Where the chosen tenants turn out to be
--- taken by other claims it looks again, and further back, rather than answer a false "empty"; it waits for a load row
--- only while it holds none, and not for long. A turn that says ready while nothing of it is queued is marked (fault).
+-- Locks: load rows SKIP LOCKED and only as many as needed, then task, then turn. Where the chosen tenants turn out to
+-- be taken by other claims it looks again, and further back, rather than answer a false "empty"; it waits for a load
+-- row only while it holds none, and not for long. A turn that says ready while nothing of it is queued is marked (fault).
 create or replace function workflows_claim_tasks(
   p_worker text, p_queue text, p_limit int, p_per_tenant int, p_lease_seconds double precision,
   p_only uuid[] default null)
@@ -27,7 +27,9 @@ declare
   v_needed int;
   v_now timestamptz := ductor_now();
   v_expires timestamptz;
-  v_taken workflows_task[];
+  v_owners uuid[];
+  v_ids uuid[];
+  v_moves tenants_move[];
   v_clock bigint;
   v_line bigint;
 begin
@@ -68,20 +70,28 @@ begin
     v_holds := true;
     v_now := ductor_now();
     v_expires := v_now + make_interval(secs => p_lease_seconds);
-    select array_agg(p.task order by p.place), coalesce(min(p.turn_key) filter (where not p.below_floor), v_line,
-      min(p.turn_key)) into v_taken, v_clock
-    from workflows_lease_next(p_queue, v_tenants, p_limit, p_per_tenant, p_worker, v_now, v_expires) p;
-    exit when v_taken is not null;
+    with leased as materialized (
+      select * from workflows_lease_next(p_queue, v_tenants, p_limit, p_per_tenant, p_worker, v_now, v_expires)),
+    moved as (
+      select array_agg(row(m.tenant_id, p_queue, -m.n, 0, m.n, 0, 0, 0, 0, m.charge, null, m.due_at, null)::tenants_move)
+        as moves
+      from (select p.tenant_id, count(*)::int as n, sum(p.charge)::bigint as charge, max(p.due_at) as due_at
+        from leased p group by p.tenant_id) m)
+    select array_agg(p.tenant_id order by p.place), array_agg(p.id order by p.place),
+      coalesce(min(p.turn_key) filter (where not p.below_floor), v_line, min(p.turn_key)), (select moves from moved)
+    into v_owners, v_ids, v_clock, v_moves from leased p;
+    exit when v_ids is not null;
     update tenants_turn t set blocked = t.blocked | 64
     where t.tenant_id = any(v_tenants) and t.queue = p_queue and t.blocked = 0 and not exists (
       select from workflows_task k where k.tenant_id = t.tenant_id and k.queue = p_queue and k.state = 'queued');
   end loop;
-  if v_taken is null then
+  if v_ids is null then
     return;
   end if;
-  perform workflows_count_claimed(p_queue, v_taken);
+  perform tenants_move_work(v_moves);
   perform setval(format('%I', 'tenants_clock_' || p_queue)::regclass, greatest(v_clock, 1));
   return query select k.tenant_id, k.id, k.token, k.workflow, k.version, k.key, k.input, k.attempt, k.failures,
     k.max_failures, k.alone, k.progress
-  from unnest(v_taken) with ordinality k order by k.ordinality;
+  from unnest(v_owners, v_ids) with ordinality u(owner, id, place)
+  join workflows_task k on k.tenant_id = u.owner and k.id = u.id order by u.place;
 end $$;

@@ -13,9 +13,10 @@ declare
   v_tenants uuid[];
   v_locked uuid[];
   v_now timestamptz;
-  v_moved workflows_task[];
-  v_corrections bigint[];
-  v_used bigint[];
+  v_owners uuid[];
+  v_ids uuid[];
+  v_tokens bigint[];
+  v_moves tenants_move[];
 begin
   perform workflows_check_bounds('A finish', jsonb_array_length(p_outcomes), 1000);
   select array_agg(distinct (o ->> 'tenant_id')::uuid) into v_tenants from jsonb_array_elements(p_outcomes) o;
@@ -53,14 +54,15 @@ begin
       due_at = case when o.kind = 'retry' then v_now + make_interval(secs => o.delay_seconds) else k.due_at end
     from outcome o where k.tenant_id = o.tenant_id and k.id = o.task_id and k.token = o.token and k.worker = p_worker
       and k.lease_expires_at > v_now
-    returning k, greatest(1000, least(o.used_us, extract(epoch from v_now - k.claimed_at) * 1000000))::bigint as used,
-      greatest(1000, least(o.used_us, extract(epoch from v_now - k.claimed_at) * 1000000))::bigint / o.weight
-        - k.charged_us as correction)
-  select array_agg(m.k), array_agg(m.correction), array_agg(m.used) into v_moved, v_corrections, v_used from moved m;
-  if v_moved is not null then
-    perform workflows_count_returned(v_moved, v_corrections, v_used);
+    returning k.tenant_id, k.id, k.token, k.queue, k.state, k.due_at, k.charged_us, o.weight,
+      greatest(1000, least(o.used_us, extract(epoch from v_now - k.claimed_at) * 1000000))::bigint as used)
+  select array_agg(m.tenant_id), array_agg(m.id), array_agg(m.token), array_agg(workflows_returned(
+    m.tenant_id, m.queue, m.state, m.due_at, m.used / m.weight - m.charged_us, m.used))
+  into v_owners, v_ids, v_tokens, v_moves from moved m;
+  if v_moves is not null then
+    perform workflows_count_moves(v_moves);
     if jsonb_path_exists(p_outcomes, '$[*].steps[0]') then
-      perform workflows_insert_steps(p_outcomes, v_moved);
+      perform workflows_insert_steps(p_outcomes, v_owners, v_ids, v_tokens);
     end if;
   end if;
   return query
@@ -68,5 +70,6 @@ begin
     when o.tenant_id = any(v_locked) or not exists (select from tenants_load l where l.tenant_id = o.tenant_id)
     then 'stale' else 'skipped' end
   from jsonb_to_recordset(p_outcomes) o(tenant_id uuid, task_id uuid, token bigint)
-  left join unnest(v_moved) m on m.tenant_id = o.tenant_id and m.id = o.task_id and m.token = o.token;
+  left join unnest(v_owners, v_ids, v_tokens) m(tenant_id, id, token)
+    on m.tenant_id = o.tenant_id and m.id = o.task_id and m.token = o.token;
 end $$;

@@ -9,7 +9,9 @@ declare
   v_now timestamptz;
   v_tenants uuid[];
   v_ids uuid[];
-  v_beaten workflows_task[];
+  v_owners uuid[];
+  v_beaten uuid[];
+  v_tokens bigint[];
 begin
   perform workflows_check_bounds('A heartbeat', jsonb_array_length(p_beats), 1000);
   -- A worker's name stands in leased rows only; the state is not asked for besides (see workflows_finish_tasks).
@@ -29,8 +31,8 @@ begin
       on b.tenant_id = d.tenant_id and b.task_id = d.id
     where k.tenant_id = d.tenant_id and k.id = d.id and k.token = b.token and k.worker = p_worker
       and k.lease_expires_at > v_now
-    returning k)
-  select array_agg(x.k) into v_beaten from beaten x;
+    returning k.tenant_id, k.id, k.token)
+  select array_agg(x.tenant_id), array_agg(x.id), array_agg(x.token) into v_owners, v_beaten, v_tokens from beaten x;
   return query
   select b.tenant_id, b.task_id, case when h.id is not null then 'extended'
     when exists (select from unnest(v_tenants, v_ids) d(tenant_id, id)
@@ -39,5 +41,6 @@ begin
       and k.worker = p_worker and k.lease_expires_at > v_now) then 'skipped'
     else 'lost' end
   from jsonb_to_recordset(p_beats) b(tenant_id uuid, task_id uuid, token bigint)
-  left join unnest(v_beaten) h on h.tenant_id = b.tenant_id and h.id = b.task_id and h.token = b.token;
+  left join unnest(v_owners, v_beaten, v_tokens) h(tenant_id, id, token)
+    on h.tenant_id = b.tenant_id and h.id = b.task_id and h.token = b.token;
 end $$;

@@ -1,18 +1,19 @@
 -- Pick and lease the next tasks of tenants whose load rows the caller has locked (the claim's inner statement; the lock
--- came in an earlier one, so this snapshot sees all that the lock protects). Answers the leased rows, their place in
+-- came in an earlier one, so this snapshot sees all that the lock protects). Answers the leased tasks, their place in
 -- the fair order, the key of their turn as it was served, and whether its tenant was below his guaranteed leases.
 create or replace function workflows_lease_next(
   p_queue text, p_tenant_id uuid[], p_limit int, p_each int, p_worker text, p_now timestamptz, p_expires timestamptz)
-returns table (task workflows_task, place bigint, turn_key bigint, below_floor boolean)
+returns table (tenant_id uuid, id uuid, place bigint, charge bigint, due_at timestamptz, turn_key bigint,
+  below_floor boolean)
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 begin
   return query
   with heads as materialized (
-    select k.tenant_id, k.id, k.alone, k.rank, t.next_due_at, l.leased + k.rank - 1 < l.guaranteed_leases as below_floor,
+    select k.tenant_id, k.id, k.alone, k.due_at, k.rank, t.next_due_at, l.leased + k.rank - 1 < l.guaranteed_leases as below_floor,
       greatest(t.expected_us, 1000) / l.weight as charge, t.key as turn_key, t.below_floor as turn_below_floor,
       t.key + (k.rank - 1) * (greatest(t.expected_us, 1000) / l.weight) as virtual_start
     from tenants_turn t join tenants_load l on l.tenant_id = t.tenant_id cross join lateral (
-      select q.tenant_id, q.id, q.alone,
+      select q.tenant_id, q.id, q.alone, q.due_at,
         row_number() over (order by q.partition, q.priority desc, q.due_at, q.id) as rank
       from workflows_task q where q.tenant_id = t.tenant_id and q.queue = p_queue and q.state = 'queued'
       order by q.partition, q.priority desc, q.due_at, q.id limit greatest(least(l.max_leases - l.leased, p_each), 0)) k
@@ -29,5 +30,5 @@ begin
     attempt = k.attempt + 1, claimed_at = p_now, started_at = coalesce(k.started_at, p_now),
     lease_expires_at = p_expires, charged_us = p.charge
   from picked p where k.tenant_id = p.tenant_id and k.id = p.id and k.state = 'queued'
-  returning k, p.place, p.turn_key, p.turn_below_floor;
+  returning k.tenant_id, k.id, p.place, p.charge, p.due_at, p.turn_key, p.turn_below_floor;
 end $$;

@@ -1,6 +1,7 @@
--- The tenants of a queue whose turns stand ready (in fair order), have timers due, or hold expired leases, at most p_limit:
--- for repeating what raised for all of them one by one. Turns stopped by a fault are not among them.
-create or replace function workflows_ready_tenants(p_queue text, p_what text, p_limit int) returns table (tenant_id uuid)
+-- The tenants of a queue whose turns stand ready (in fair order), have timers due, or hold expired leases, at most
+-- p_limit: for repeating what raised for all of them one by one. Turns stopped by a fault are not among them.
+create or replace function workflows_ready_tenants(p_queue text, p_what text, p_limit int)
+returns table (tenant_id uuid)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
   v_now timestamptz := ductor_now();

@@ -8,7 +8,9 @@ language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_now timestamptz;
-  v_held workflows_task[];
+  v_owners uuid[];
+  v_ids uuid[];
+  v_tokens bigint[];
 begin
   perform workflows_check_bounds('A record of steps', jsonb_array_length(p_records), 1000);
   if p_with_load then
@@ -23,15 +25,16 @@ begin
   where k.worker = p_worker
   order by k.tenant_id, k.id for no key update of k;
   v_now := ductor_now();
-  select array_agg(k) into v_held from workflows_task k
+  select array_agg(k.tenant_id), array_agg(k.id), array_agg(k.token) into v_owners, v_ids, v_tokens
+  from workflows_task k
   join jsonb_to_recordset(p_records) r(tenant_id uuid, task_id uuid, token bigint)
     on r.tenant_id = k.tenant_id and r.task_id = k.id and r.token = k.token
   where k.worker = p_worker and k.lease_expires_at > v_now;
-  if v_held is not null then
-    perform workflows_insert_steps(p_records, v_held);
+  if v_ids is not null then
+    perform workflows_insert_steps(p_records, v_owners, v_ids, v_tokens);
   end if;
   return query
   select r.tenant_id, r.task_id from jsonb_to_recordset(p_records) r(tenant_id uuid, task_id uuid, token bigint)
-  where not exists (select from unnest(v_held) h
+  where not exists (select from unnest(v_owners, v_ids, v_tokens) h(tenant_id, id, token)
     where h.tenant_id = r.tenant_id and h.id = r.task_id and h.token = r.token);
 end $$;

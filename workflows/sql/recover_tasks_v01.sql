@@ -2,8 +2,8 @@
 -- task that ran alone counts a failure for it (its neighbours may have been the poison), and is charged for the whole
 -- lease; at max_failures it ends failed.
 -- p_queue and p_only restrict the call; turns stopped by a fault are passed over.
--- Lock order: load (SKIP LOCKED), task, turn. Waits for nobody. Answers how many were taken back, or null where it locked
--- nobody.
+-- Lock order: load (SKIP LOCKED), task, turn. Waits for nobody. Answers how many were taken back, or null where it
+-- locked nobody.
 create or replace function workflows_recover_tasks(
   p_limit int, p_queue text default null, p_only uuid[] default null) returns int
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
@@ -11,8 +11,7 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_tenants uuid[];
   v_now timestamptz := ductor_now();
-  v_moved workflows_task[];
-  v_corrections bigint[];
+  v_moves tenants_move[];
 begin
   perform workflows_check_bounds('A recovery', p_limit, 1000);
   -- A hundred times as many leases are looked at as are taken back: those of locked tenants at the front hide nobody's.
@@ -47,13 +46,13 @@ begin
         'message', 'The worker died or hung while it ran this task alone, as often as failures are allowed.')
         else k.error end
     from expired e where k.tenant_id = e.tenant_id and k.id = e.id and k.state = 'leased' and k.lease_expires_at <= v_now
-    returning k, case when e.ran_alone
+    returning workflows_returned(k.tenant_id, k.queue, k.state, k.due_at, case when e.ran_alone
       then greatest(1000, extract(epoch from v_now - k.claimed_at) * 1000000)::bigint / e.weight - k.charged_us
-      else 0 end as correction)
-  select array_agg(b.k), array_agg(b.correction) into v_moved, v_corrections from back b;
-  if v_moved is null then
+      else 0 end, null) as move)
+  select array_agg(b.move) into v_moves from back b;
+  if v_moves is null then
     return 0;
   end if;
-  perform workflows_count_returned(v_moved, v_corrections);
-  return cardinality(v_moved);
+  perform workflows_count_moves(v_moves);
+  return cardinality(v_moves);
 end $$;

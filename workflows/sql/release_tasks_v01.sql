@@ -11,7 +11,10 @@ declare
   v_tenants uuid[];
   v_locked uuid[];
   v_now timestamptz;
-  v_moved workflows_task[];
+  v_owners uuid[];
+  v_ids uuid[];
+  v_tokens bigint[];
+  v_moves tenants_move[];
 begin
   perform workflows_check_bounds('A release', jsonb_array_length(p_claims), 1000);
   select array_agg(distinct (c ->> 'tenant_id')::uuid) into v_tenants from jsonb_array_elements(p_claims) c;
@@ -35,16 +38,18 @@ begin
     from jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
     where k.tenant_id = any(v_locked) and k.tenant_id = c.tenant_id and k.id = c.task_id and k.token = c.token
       and k.worker = p_worker and k.lease_expires_at > v_now
-    returning k)
-  select array_agg(m.k) into v_moved from moved m;
-  if v_moved is not null then
-    perform workflows_count_returned(v_moved, (select array_agg(-m.charged_us order by m.ordinality)
-      from unnest(v_moved) with ordinality m));
+    returning k.tenant_id, k.id, k.token,
+      workflows_returned(k.tenant_id, k.queue, k.state, k.due_at, -k.charged_us, null) as move)
+  select array_agg(m.tenant_id), array_agg(m.id), array_agg(m.token), array_agg(m.move)
+  into v_owners, v_ids, v_tokens, v_moves from moved m;
+  if v_moves is not null then
+    perform workflows_count_moves(v_moves);
   end if;
   return query
   select c.tenant_id, c.task_id, case when m.id is not null then 'released'
     when c.tenant_id = any(v_locked) or not exists (select from tenants_load l where l.tenant_id = c.tenant_id)
     then 'stale' else 'skipped' end
   from jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
-  left join unnest(v_moved) m on m.tenant_id = c.tenant_id and m.id = c.task_id and m.token = c.token;
+  left join unnest(v_owners, v_ids, v_tokens) m(tenant_id, id, token)
+    on m.tenant_id = c.tenant_id and m.id = c.task_id and m.token = c.token;
 end $$;
