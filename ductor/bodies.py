@@ -1,4 +1,4 @@
-"""The limits of a request's body, in front of Django, which has none of these: its size, and the time until it is whole.
+"""The limits of a request's body, in front of Django, which has none: its size, and the time until it is whole.
 
 Without them a chunked body fills the disk before any view runs, and a client that never ends its body holds a
 connection for good.

@@ -6,6 +6,7 @@ Standard library only until the environment's own Python runs.
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from ductor.installing import Environment, InstallFailed
@@ -65,12 +66,34 @@ def main(argv: list[str]) -> int:
         from ductor import testrun
 
         return testrun.main(arguments[1:])
+    if missing := missing_app(os.environ.get("DUCTOR_APPS", "")):
+        return _fail(f"DUCTOR_APPS names {missing!r}, which Python can't find: put its folder's parent into PYTHONPATH")
+    from ductor.cluster_settings import SettingInvalid, check_numbers
+
+    try:
+        # Asked before the settings ask, so that what can't be used is a line and not a traceback.
+        check_numbers()
+    except SettingInvalid as failure:
+        return _fail(str(failure))
     if arguments[:1] == ["up"]:
         from ductor.up import session
 
         # Before Django: its settings read the logins that `up` may only be about to make.
         return session.main(arguments[1:])
     return _run_django(argv)
+
+
+def missing_app(names: str) -> str:
+    """Return the first of the comma-separated apps whose package can't be found, or ''."""
+    stripped = (name.strip() for name in names.split(","))
+    return next((name for name in stripped if name and _is_missing(name.partition(".")[0])), "")
+
+
+def _is_missing(package: str) -> bool:
+    try:
+        return find_spec(package) is None
+    except (ImportError, ValueError):
+        return True
 
 
 def _run_again(environment: Environment, argv: list[str]) -> int:
@@ -83,17 +106,16 @@ def _run_again(environment: Environment, argv: list[str]) -> int:
 
 def _run_django(argv: list[str]) -> int:
     from ductor import databases
-    from ductor.cluster_settings import SettingInvalid, check_numbers
     from ductor.database_roles import InitFailed
     from ductor.embedded import ServerFailed
 
     try:
-        # Asked before the settings ask, so that what can't be used is a line and not a traceback.
-        check_numbers()
+        # Before the settings ask, so that what can't be used is a line and not a traceback.
         databases.connection_settings(os.environ["DUCTOR_ROLE"])
         if needs_database(argv[1:]):
+            databases.refuse_other_login(os.environ["DUCTOR_ROLE"])
             databases.ensure_server()
-    except (ServerFailed, InitFailed, databases.DatabaseUnclear, SettingInvalid) as failure:
+    except (ServerFailed, InitFailed, databases.DatabaseUnclear) as failure:
         return _fail(str(failure))
     from django.core.management import execute_from_command_line
 

@@ -128,6 +128,23 @@ def as_role(login: dict[str, Any], role: str) -> dict[str, Any]:
     return {**login, "USER": name, "PASSWORD": password} if password else login
 
 
+def refuse_other_login(role: str) -> None:
+    """Refuse to act as the login of the shared URL in a role whose password is not known here.
+
+    That login may be a superuser, whom row security does not bind and whose objects ductor_owner can't change. A URL
+    of the role's own may name whom it likes.
+
+    Raises:
+        DatabaseUnclear: it would come to that.
+    """
+    own = os.environ.get(f"DUCTOR_DATABASE_URL_{role.upper()}")
+    if not own and os.environ.get("DATABASE_URL") and _login(role).get("USER") != f"ductor_{role}":
+        raise DatabaseUnclear(
+            f"this machine does not know the password of ductor_{role}: run `manage.py ductor init-db`, copy "
+            f"roles.json from the machine that ran it, or set DUCTOR_PASSWORD_{role.upper()}"
+        )
+
+
 def server_key(login: dict[str, Any]) -> str:
     """Return the key of a server in roles.json: roles belong to a server, not to one of its databases."""
     host = login.get("HOST") or login.get("OPTIONS", {}).get("host") or "localhost"

@@ -75,7 +75,8 @@ def logging_settings(role: str) -> dict[str, Any]:
 def json_formatter(role: str) -> logging.Formatter:
     """Return the formatter that writes any record as one line of JSON."""
     return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=_shared(),
+        # What a standard logger was given as `extra`; structlog's own events have their fields already.
+        foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *_shared()],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             _Named(role),

@@ -15,10 +15,16 @@ from ductor.logging import logging_settings
 
 env = environ.Env()
 
+
+def _names(variable: str, *default: str) -> list[str]:
+    """The comma-separated names in a variable, without the blanks around them."""
+    return [name.strip() for name in env.list(variable, default=list(default)) if name.strip()]
+
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 DUCTOR_ROLE = env.str("DUCTOR_ROLE", "operator")
-DUCTOR_APPS = env.list("DUCTOR_APPS", default=[])
-DUCTOR_QUEUES = env.list("DUCTOR_QUEUES", default=["default"])
+DUCTOR_APPS = _names("DUCTOR_APPS")
+DUCTOR_QUEUES = _names("DUCTOR_QUEUES", "default")
 DUCTOR_METRICS_TOKEN = env.str("DUCTOR_METRICS_TOKEN", "")
 DUCTOR_LEASE_SECONDS, DUCTOR_HEARTBEAT_SECONDS = lease_and_heartbeat()
 DUCTOR_BATCH = batch()
@@ -26,7 +32,7 @@ DUCTOR_DIRECT_URL = env.str("DATABASE_DIRECT_URL", "")
 
 DEBUG = False
 SECRET_KEY = secret_key(DUCTOR_ROLE)
-ALLOWED_HOSTS = env.list("DUCTOR_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", ".localhost"])
+ALLOWED_HOSTS = _names("DUCTOR_ALLOWED_HOSTS", "localhost", "127.0.0.1", "[::1]", ".localhost")
 USE_X_FORWARDED_HOST = False
 SECURE_CONTENT_TYPE_NOSNIFF = True
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576

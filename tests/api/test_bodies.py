@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 import pytest
@@ -25,10 +25,10 @@ async def _echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _send(incoming: list[dict[str, Any]], headers: Headers = ()) -> tuple[list[dict[str, Any]], int]:
+def _send(incoming: list[dict[str, Any]], headers: Headers = ()) -> tuple[list[MutableMapping[str, Any]], int]:
     """Send messages as a server would; after the last one nothing more comes."""
     taken = 0
-    sent: list[dict[str, Any]] = []
+    sent: list[MutableMapping[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
         nonlocal taken
@@ -37,7 +37,7 @@ def _send(incoming: list[dict[str, Any]], headers: Headers = ()) -> tuple[list[d
             await asyncio.Event().wait()
         return incoming[taken - 1]
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
     asyncio.run(BodyLimit(_echo, LIMIT, SECONDS)({"type": "http", "headers": headers}, receive, send))
@@ -51,7 +51,7 @@ def _chunks(*chunks: bytes, ends: bool = True) -> list[dict[str, Any]]:
     return messages
 
 
-def _assert_refused(sent: list[dict[str, Any]], status: int, code: str) -> None:
+def _assert_refused(sent: list[MutableMapping[str, Any]], status: int, code: str) -> None:
     assert sent[0]["status"] == status
     headers = dict(sent[0]["headers"])
     document = json.loads(sent[1]["body"])
@@ -103,9 +103,9 @@ def test_what_comes_after_a_whole_body_has_time() -> None:
             await asyncio.sleep(2 * SECONDS)
         return incoming.pop(0)
 
-    sent: list[dict[str, Any]] = []
+    sent: list[MutableMapping[str, Any]] = []
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
     asyncio.run(BodyLimit(patient, LIMIT, SECONDS)({"type": "http"}, receive, send))

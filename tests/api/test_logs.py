@@ -118,6 +118,21 @@ def test_what_a_caller_passes_by_mistake_is_withheld() -> None:
     assert (line["event"], line["count"]) == ("mistake", 3)
 
 
+def test_a_standard_logger_s_fields_are_in_its_line_but_for_private_ones() -> None:
+    fields = {"workflow": "review", "step": "weigh", "attempt": 2, "input": MARK, "found": object()}
+    with _logged() as lines:
+        logging.getLogger("ductor.engine").info("step_failed", extra=fields)
+    [line] = lines
+    assert {name: line[name] for name in ("event", *fields)} == {
+        "event": "step_failed",
+        "workflow": "review",
+        "step": "weigh",
+        "attempt": 2,
+        "input": "[withheld]",
+        "found": "<object>",
+    }
+
+
 def test_an_exception_s_message_is_no_part_of_its_outline() -> None:
     with _logged() as lines:
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ductor import installing
-from ductor.bootstrap import needs_database, role_for
+from ductor.bootstrap import main, missing_app, needs_database, role_for
 from ductor.installing import Environment, InstallFailed, ProgressLine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +55,34 @@ def test_a_command_runs_in_the_role_of_what_it_is(line: str, role: str) -> None:
 )
 def test_the_embedded_server_is_started_for_commands_that_may_ask_it(line: str, needs: bool) -> None:
     assert needs_database(line.split()) is needs
+
+
+@pytest.mark.parametrize(
+    ("names", "missing"),
+    [
+        ("", ""),
+        ("ductor.demo", ""),
+        (" tenants , ,ductor.demo.apps.DemoConfig", ""),
+        ("tenants,no_such_app", "no_such_app"),
+        ("no_such_app.apps.Config", "no_such_app.apps.Config"),
+        (".", "."),
+    ],
+)
+def test_an_app_that_can_not_be_found_is_named(names: str, missing: str) -> None:
+    assert missing_app(names) == missing
+
+
+@pytest.mark.parametrize("line", ["up --once", "check", "ductor tenants list", "qcluster"])
+def test_an_app_that_can_not_be_found_is_one_line_before_anything_starts(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DUCTOR_APPS", "no_such_app")
+    monkeypatch.setenv("DUCTOR_ROLE", os.environ["DUCTOR_ROLE"])
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    assert main(["manage.py", *line.split()]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("ductor: DUCTOR_APPS names 'no_such_app'")
+    assert (told.count("\n"), "PYTHONPATH" in told) == (1, True)
 
 
 @pytest.mark.parametrize("version", [(2, 7), (3, 10), (3, 14)])

@@ -1,12 +1,13 @@
 """Which database and which login a process gets."""
 
 import json
+import os
 import stat
 from pathlib import Path
 
 import pytest
 
-from ductor import databases
+from ductor import bootstrap, databases
 from ductor.databases import DatabaseUnclear, connection_settings
 
 URL = "postgresql://app:s3cr%40t@db.example:6432/shop?sslmode=require"
@@ -55,6 +56,37 @@ def test_the_shared_login_is_replaced_by_the_roles_own(monkeypatch: pytest.Monke
     assert (kept["USER"], kept["PASSWORD"], kept["NAME"]) == ("ductor_web", "kept", "shop")
     assert (named["USER"], named["PASSWORD"]) == ("ductor_web", "named")
     assert kept["OPTIONS"]["sslmode"] == "require"
+
+
+@pytest.mark.parametrize("role", ["web", "worker", "operator", "owner"])
+def test_no_command_acts_as_the_shared_login(monkeypatch: pytest.MonkeyPatch, role: str) -> None:
+    databases.refuse_other_login(role)
+    monkeypatch.setenv("DATABASE_URL", URL)
+    with pytest.raises(DatabaseUnclear, match=f"password of ductor_{role}.*DUCTOR_PASSWORD_{role.upper()}") as refusal:
+        databases.refuse_other_login(role)
+    assert ("\n" in str(refusal.value), "s3cr" in str(refusal.value)) == (False, False)
+
+    with monkeypatch.context() as own:
+        own.setenv(f"DUCTOR_DATABASE_URL_{role.upper()}", "postgresql://member:m@other/shop2")
+        databases.refuse_other_login(role)
+    with monkeypatch.context() as named:
+        named.setenv("DATABASE_URL", f"postgresql://ductor_{role}:p@other/shop2")
+        databases.refuse_other_login(role)
+    databases.store_passwords(databases.login_settings(URL), {f"ductor_{role}": "kept"})
+    databases.refuse_other_login(role)
+
+
+@pytest.mark.parametrize("line", ["ductor tenants list", "ductor doctor", "qcluster", "migrate"])
+def test_a_command_that_would_is_one_line(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", URL)
+    monkeypatch.setenv("DUCTOR_ROLE", bootstrap.role_for(line.split()))
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    assert bootstrap.main(["manage.py", *line.split()]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("ductor: this machine does not know the password of ductor_")
+    assert told.count("\n") == 1
 
 
 def test_passwords_of_another_server_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

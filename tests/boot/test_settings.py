@@ -51,12 +51,25 @@ def test_a_number_out_of_its_range_is_refused(monkeypatch: pytest.MonkeyPatch, v
         number_from("DUCTOR_BATCH", default=100, least=1, most=500)
 
 
-@pytest.mark.parametrize("name", ["DUCTOR_WORKERS", "DUCTOR_LEASE_SECONDS", "DUCTOR_BATCH"])
-def test_a_command_says_so_in_one_line(name: str) -> None:
-    environment = {**os.environ, name: "x", "DUCTOR_ROLE": "operator"}
+def test_blanks_around_names_are_no_part_of_them() -> None:
+    names = {
+        "DUCTOR_APPS": " ductor.demo ,",
+        "DUCTOR_QUEUES": "default, reports ,",
+        "DUCTOR_ALLOWED_HOSTS": "a.example , b",
+    }
+    say = "from ductor import settings as s; print(s.DUCTOR_APPS, s.DUCTOR_QUEUES, s.ALLOWED_HOSTS)"
     done = subprocess.run(
-        [sys.executable, "manage.py", "check"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", say], cwd=ROOT, env={**os.environ, **names}, capture_output=True, text=True, timeout=60
     )
+    assert done.stdout.strip() == "['ductor.demo'] ['default', 'reports'] ['a.example', 'b']", done.stderr
+
+
+@pytest.mark.parametrize("line", ["check", "up --no-demo"])
+@pytest.mark.parametrize("name", ["DUCTOR_WORKERS", "DUCTOR_LEASE_SECONDS", "DUCTOR_BATCH"])
+def test_a_command_says_so_in_one_line(name: str, line: str) -> None:
+    environment = {**os.environ, name: "x", "DUCTOR_ROLE": "operator"}
+    command = [sys.executable, "manage.py", *line.split()]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert done.stderr.startswith(f"ductor: {name} must be a ")
     assert done.stderr.count("\n") == 1
