@@ -2,23 +2,13 @@
 
 from uuid import UUID
 
-import pytest
-from django.db import connection, transaction
-
 from tenants.policy import set_freeze
 from tenants.queries import TenantView
-from tenants.scope import attach, tenant_scope
 from tests import clock
 from tests.builders import PRINCIPAL, assert_counters_true, build_tenant, claim, complete, rows, start
 from tests.database import as_role, owner
 from workflows.cancelling import cancel
 from workflows.claims import Outcome, finish
-
-# The reads, in this transaction, of the table in which the large values of all tables' rows are kept.
-TOAST = """
-select coalesce(sum(x.seq_tup_read + x.idx_tup_fetch), 0)::int from pg_stat_xact_all_tables x
-where x.relid in (select c.reltoastrelid from pg_class c where c.relname like 'workflows!_%' escape '!')
-"""
 
 
 def by_id(*tenants: TenantView) -> list[TenantView]:
@@ -151,53 +141,3 @@ def test_released_and_recovered_work_costs_nothing_beyond_its_charge() -> None:
     tasks = claim(3)
     assert release(claims=[task.claim for task in tasks]) == set()
     assert key_of(tenant) == key
-
-
-@pytest.mark.parametrize("count", [20_000])
-def test_a_cancel_beside_a_long_history_is_short(count: int) -> None:
-    """It reads by the state's own index, and not all that the tenant ever did."""
-    tenant = build_tenant(max_outstanding=100)
-    (queued,) = start(tenant)
-    (waiting,) = start(tenant, delay_seconds=600)
-    owner().execute(
-        "insert into workflows_task (tenant_id, id, root_run_id, workflow, version, queue, partition, priority, state,"
-        " origin, nesting_depth, created_at, due_at, terminal_at, attempt, failures, max_failures, alone, token,"
-        " charged_us)"
-        " select %s, n.id, n.id, 'w', 1, 'default', '', 0, 'completed', '{}', 0, now(), now(), now(), 1, 0, 3,"
-        " false, 1, 0 from (select gen_random_uuid() as id from generate_series(1, %s)) n",
-        [tenant.id, count],
-    )
-    owner().execute("analyze workflows_task")
-    for task_id in (queued, waiting):
-        with attach(tenant.id), tenant_scope(), connection.cursor() as cursor:
-            cancel(tenant_id=tenant.id, task_id=task_id, principal=PRINCIPAL)
-            # What this transaction alone has read of the table so far.
-            cursor.execute(
-                "select idx_tup_fetch + seq_tup_read from pg_stat_xact_user_tables where relname = %s",
-                ["workflows_task"],
-            )
-            assert cursor.fetchone()[0] < 50
-
-
-def test_large_inputs_are_read_by_their_claim_alone() -> None:
-    """Finishing, releasing, extending and taking back carry no rows about: no input is read for it."""
-    from workflows.claims import heartbeat, release
-    from workflows.recovery import recover
-
-    tenant = build_tenant()
-    start(tenant, 3, input={"text": "".join(chr(33 + (n * n * 7919 + n // 90) % 90) for n in range(100_000))})
-    ended, released, expired = claim(3, lease_seconds=30)
-    # A new backend: what the claim read is not reported of this one.
-    connection.close()
-    with transaction.atomic(), connection.cursor() as cursor:
-        heartbeat(claims=[expired.claim])
-        release(claims=[released.claim])
-        finish(outcomes=[Outcome(ended.claim, "completed")])
-        cursor.execute(TOAST)
-        assert cursor.fetchone() == (0,)
-    clock.advance(120)
-    with transaction.atomic(), connection.cursor() as cursor:
-        assert recover(limit=10) == 1
-        cursor.execute(TOAST)
-        assert cursor.fetchone() == (0,)
-    assert_counters_true()

@@ -28,11 +28,12 @@ begin
       where l.tenant_id = any(v_tenants) order by l.tenant_id for no key update skip locked) d;
   end if;
   -- A worker's name stands in leased rows only (a CHECK says so). The state is not asked for besides: the plan would turn
-  -- to the index of all leases of the platform instead of the batch's own keys.
+  -- to the index of all leases of the platform instead of the batch's own keys. And it is the outcome's tenant that is
+  -- compared with the locked ones: asked of the task, the plan would read all that the tenant ever did.
   perform 1 from workflows_task k
   join jsonb_to_recordset(p_outcomes) o(tenant_id uuid, task_id uuid, token bigint)
     on o.tenant_id = k.tenant_id and o.task_id = k.id and o.token = k.token
-  where k.tenant_id = any(v_locked) and k.worker = p_worker order by k.tenant_id, k.id for no key update of k;
+  where o.tenant_id = any(v_locked) and k.worker = p_worker order by k.tenant_id, k.id for no key update of k;
   v_now := ductor_now();
   with outcome as materialized (
     select o.tenant_id, o.task_id, o.token, o.kind, o.output, o.error, coalesce(o.delay_seconds, 0) as delay_seconds,

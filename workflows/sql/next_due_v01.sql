@@ -4,7 +4,8 @@
 -- what it made ready shows only when it commits (tenants_wake holds the lock's other side). The lock is tried before
 -- the turns are read, so that whoever is done with it by then is seen.
 create or replace function workflows_next_due(p_queue text) returns timestamptz
-language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_settled boolean := pg_try_advisory_xact_lock(hashtextextended('ductor.wake:' || p_queue, 0));
 begin

@@ -2,7 +2,8 @@
 -- p_limit: for repeating what raised for all of them one by one. Turns stopped by a fault are not among them.
 create or replace function workflows_ready_tenants(p_queue text, p_what text, p_limit int)
 returns table (tenant_id uuid)
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_now timestamptz := ductor_now();
 begin

@@ -25,10 +25,10 @@ begin
     select array_agg(d.tenant_id) into v_locked from (select l.tenant_id from tenants_load l
       where l.tenant_id = any(v_tenants) order by l.tenant_id for no key update skip locked) d;
   end if;
-  -- A worker's name stands in leased rows only; the state is not asked for besides (see workflows_finish_tasks).
+  -- Neither the state nor the locked tenants are asked of the task itself (see workflows_finish_tasks).
   perform 1 from workflows_task k join jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
     on c.tenant_id = k.tenant_id and c.task_id = k.id and c.token = k.token
-  where k.tenant_id = any(v_locked) and k.worker = p_worker
+  where c.tenant_id = any(v_locked) and k.worker = p_worker
   order by k.tenant_id, k.id for no key update of k;
   v_now := ductor_now();
   with moved as (
@@ -36,7 +36,7 @@ begin
       lease_expires_at = null, attempt = k.attempt - 1, reason = nullif(p_reason, ''),
       due_at = case when p_delay_seconds > 0 then v_now + make_interval(secs => p_delay_seconds) else k.due_at end
     from jsonb_to_recordset(p_claims) c(tenant_id uuid, task_id uuid, token bigint)
-    where k.tenant_id = any(v_locked) and k.tenant_id = c.tenant_id and k.id = c.task_id and k.token = c.token
+    where c.tenant_id = any(v_locked) and k.tenant_id = c.tenant_id and k.id = c.task_id and k.token = c.token
       and k.worker = p_worker and k.lease_expires_at > v_now
     returning k.tenant_id, k.id, k.token,
       workflows_returned(k.tenant_id, k.queue, k.state, k.due_at, -k.charged_us, null) as move)
