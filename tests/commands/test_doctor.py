@@ -117,6 +117,9 @@ def test_a_fault_in_the_structure_is_found(check: str, spoil: str, mend: str, na
     assert code == 1
 
 
+LATE_LEASE = "update workflows_task set lease_expires_at = now() - interval '5 minutes' where state = 'leased'"
+
+
 @pytest.mark.parametrize(
     ("check", "verdict", "spoil"),
     [
@@ -124,7 +127,7 @@ def test_a_fault_in_the_structure_is_found(check: str, spoil: str, mend: str, na
         ("counters", "failure", "update tenants_turn set queued = queued + 1 where queued > 0"),
         ("faults", "failure", "update tenants_turn set blocked = 64 where queued > 0"),
         ("claims", "warning", "update tenants_turn set next_due_at = now() - interval '5 minutes' where blocked = 0"),
-        ("leases", "warning", "update workflows_task set lease_expires_at = now() - interval '5 minutes'"),
+        ("leases", "warning", LATE_LEASE),
     ],
 )
 def test_a_fault_in_the_work_is_found(check: str, verdict: str, spoil: str) -> None:
