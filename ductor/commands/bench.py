@@ -16,6 +16,6 @@ def bench(quick: Quick = False, as_json: Json = False) -> None:
     try:
         figures = measure(quick=quick, progress=say)
     except (BenchFailed, ServerFailed) as failure:
-        write_error_line(str(failure))
+        write_error_line(str(failure), code="failed")
         raise typer.Exit(EXIT_ERROR) from failure
     show(figures)

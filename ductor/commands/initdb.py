@@ -20,6 +20,6 @@ def init_db(
     try:
         initialise(progress=say, new_passwords=new_passwords)
     except (InitFailed, DatabaseUnclear, ServerFailed) as error:
-        write_error_line(str(error))
+        write_error_line(str(error), code="failed")
         raise typer.Exit(EXIT_ERROR) from None
     show({"ready": True})

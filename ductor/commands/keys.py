@@ -72,4 +72,6 @@ def _expiry(text: str) -> datetime:
         raise typer.BadParameter(str(error), param_hint="--expires") from None
     if at.tzinfo is None:
         raise typer.BadParameter("A time needs its offset, such as Z.", param_hint="--expires")
+    if at <= datetime.now(UTC):
+        raise typer.BadParameter("This time has passed: the key would open nothing.", param_hint="--expires")
     return at

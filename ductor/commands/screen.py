@@ -24,13 +24,14 @@ EXIT_NOT_FOUND = 4
 _as_json: ContextVar[bool] = ContextVar("ductor_command_json", default=False)
 
 
-def _note_json(chosen: bool) -> bool:
+def note_json(chosen: bool) -> bool:
+    """Remember whether this command's answer, or its error, is a JSON document."""
     _as_json.set(chosen)
     return chosen
 
 
 Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on stdout.", callback=_note_json, is_eager=True)
+    bool, typer.Option("--json", help="Print one JSON document on stdout.", callback=note_json, is_eager=True)
 ]
 Tenant = Annotated[str, typer.Option("--tenant", help="The tenant's slug.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why; kept in the audit.")]
@@ -81,10 +82,13 @@ def write_error(error: DuctorError) -> None:
     write_error_line(f"{error.message}{found} {error.fields.get('remedy', '')}", code=error.code)
 
 
-def write_error_line(text: str, *, code: str = "") -> None:
-    """Write one line on stderr that says what went wrong."""
+def write_error_line(text: str, *, code: str) -> None:
+    """Write on stderr what went wrong and has no fields: one line, or with --json one document."""
     line = " ".join(text.split())
-    sys.stderr.write(f"error: {code}: {line}\n" if code else f"error: {line}\n")
+    if _as_json.get():
+        sys.stderr.write(json.dumps({"error": {"code": code, "detail": line}}, ensure_ascii=False) + "\n")
+        return
+    sys.stderr.write(f"error: {code}: {line}\n")
 
 
 def _console() -> Console:

@@ -5,6 +5,7 @@ from typing import IO, Any
 
 from django.http import QueryDict
 from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
 
 from tenants.api.errors import BodyTooLarge, RequestInvalid
 from tenants.api.jsontext import MAX_ERRORS, decode
@@ -43,6 +44,18 @@ def single_parameters(query: QueryDict, allowed: frozenset[str]) -> dict[str, st
     if errors:
         raise RequestInvalid.many(errors[:MAX_ERRORS])
     return {name: str(values[0]) for name, values in query.lists()}
+
+
+def single_header(request: Request, name: str) -> str | None:
+    """Return a header that may be given once; Django would join two with a comma, which a value may hold as well.
+
+    Raises:
+        RequestInvalid: it is given twice.
+    """
+    wire: list[tuple[bytes, bytes]] = getattr(request, "scope", {}).get("headers", [])
+    if sum(given.lower() == name.lower().encode() for given, _ in wire) > 1:
+        raise RequestInvalid.parameter(name, "duplicate", "A header is given once.")
+    return request.headers.get(name)
 
 
 def _parameter_fault(name: str, values: list[str], allowed: frozenset[str]) -> tuple[str, str] | None:

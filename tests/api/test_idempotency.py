@@ -1,11 +1,16 @@
 """One key, one task (S9, B37, B38): the header and the member are the same thing."""
 
+import io
 import threading
 from typing import Any
 
 import pytest
+from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
+from rest_framework.request import Request
 
+from tenants.api.errors import RequestInvalid
+from tenants.api.parsing import single_header
 from tests.api.callers import ORDER, TASKS, Caller, assert_problem, build_caller, written
 from tests.api.workflows import REVIEW
 from tests.builders import assert_counters_true, claim, complete, rows
@@ -38,6 +43,22 @@ def test_header_and_member_that_differ_are_refused() -> None:
     document = assert_problem(caller.post(body={**BODY, "key": "k-1"}, Idempotency_Key="k-2"), 400, "invalid_request")
     assert document["errors"][0]["pointer"] == "/key"
     assert written() == before
+
+
+@pytest.mark.parametrize("given", [(b"k-1", b"k-2"), (b"k-1", b"k-1")])
+def test_a_header_given_twice_is_no_key_of_its_own(given: tuple[bytes, bytes]) -> None:
+    twice, once = (_with_keys(*keys) for keys in (given, (b"k-1,k-2",)))
+    with pytest.raises(RequestInvalid) as refusal:
+        single_header(twice, "Idempotency-Key")
+    assert refusal.value.fields["errors"][0]["parameter"] == "Idempotency-Key"
+    assert single_header(once, "Idempotency-Key") == "k-1,k-2"
+    assert single_header(_with_keys(), "Idempotency-Key") is None
+
+
+def _with_keys(*keys: bytes) -> Request:
+    """A request as the server hands it over, before Django joins headers of one name."""
+    headers = [(b"host", b"localhost"), *((b"idempotency-key", key) for key in keys)]
+    return Request(ASGIRequest({"type": "http", "method": "POST", "path": TASKS, "headers": headers}, io.BytesIO()))
 
 
 @pytest.mark.parametrize("other", [{"input": {"order": 2}}, {"priority": 3}, {"delay_seconds": 5}])

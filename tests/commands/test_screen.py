@@ -35,9 +35,28 @@ def test_help_is_shown_where_nothing_is_asked(group: tuple[str, ...]) -> None:
 def test_wrong_usage_is_one_line_and_2(arguments: tuple[str, ...]) -> None:
     ran = ductor(*arguments)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("error: ")
+    assert ran.err.startswith("error: usage: ")
     assert "--help" in ran.err
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("surprise",),
+        ("tasks", "list"),
+        ("tasks", "list", "--tenant", "acme", "--limit", "0"),
+        ("tasks", "list", "--tenant", "acme", "--surprise"),
+        ("tenants", "create", "acme"),
+        ("keys", "create", "--tenant", "acme", "--scope", "surprise"),
+    ],
+)
+def test_wrong_usage_is_a_document_where_one_is_asked_for(arguments: tuple[str, ...]) -> None:
+    ran = ductor(*arguments, "--json")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert json.loads(ran.err)["error"]["code"] == "usage"
+    assert "--help" in json.loads(ran.err)["error"]["detail"]
+    assert ductor(*arguments).err.startswith("error: usage: ")
 
 
 @pytest.mark.parametrize(

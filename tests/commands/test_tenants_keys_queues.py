@@ -152,6 +152,7 @@ def test_a_key_is_shown_once_opens_the_api_and_closes_when_revoked() -> None:
         ("--scope", "tasks:read", "--expires", "2030-01-01T00:00:00"),
         ("--scope", "tasks:read", "--expires", "2030-13-01T00:00:00Z"),
         ("--scope", "tasks:read", "--expires", "-5d"),
+        ("--scope", "tasks:read", "--expires", "2020-01-31T00:00:00Z"),
         ("--scope", "tasks:read", "--name", "two words"),
     ],
 )

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tenants.api.cursors import write_cursor
+from tenants.api.parsing import single_header
 from tenants.api.views import TenantResource
 from tenants.identity import parse_id
 from tenants.scope import scope_of
@@ -43,7 +44,7 @@ class TaskList(TenantResource):
     def post(self, request: Request) -> Response:
         """Start a task. 201 for a new one, 200 for the one that this key started before."""
         parsing.no_parameters(request.query_params)
-        start = parsing.read_start(_body(request), request.headers.get("Idempotency-Key"))
+        start = parsing.read_start(_body(request), single_header(request, "Idempotency-Key"))
         # The answer is made after the scope has committed: success is said only of what is known to be durable.
         with scope_of(self.tenant_id):
             [started] = start_tasks(

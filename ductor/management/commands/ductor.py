@@ -19,6 +19,11 @@ class Command(TyperCommand, name="ductor", no_args_is_help=True):
     # An operator's answer is not the place for a handler author's warnings; `check`, `up` and `qcluster` show them.
     requires_system_checks: list[str] = []
 
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Run a command line; wrong usage is told before the options have been read."""
+        screen.note_json("--json" in argv)
+        super().run_from_argv(argv)
+
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         """Turn typed errors and wrong usage into an exit code; all else is django-typer's."""
         code = self._reported(error)
@@ -40,7 +45,7 @@ class Command(TyperCommand, name="ductor", no_args_is_help=True):
             where = error.ctx.command_path if error.ctx else "manage.py ductor"
             # Without a message the help was asked for and has been shown.
             if message := error.format_message():
-                screen.write_error_line(f"{message} See `{where} --help`.")
+                screen.write_error_line(f"{message} See `{where} --help`.", code="usage")
             return screen.EXIT_USAGE
         return None
 
