@@ -8,6 +8,7 @@ class TenantsConfig(AppConfig):
     name = "tenants"
 
     def ready(self) -> None:
+        from tenants import checks  # noqa: F401  (importing it registers the check)
         from tenants.db.grants import after_migrate
         from tenants.db.guard import install
 

@@ -1,8 +1,9 @@
 """Grants: what each role may do, applied after every migrate so that a function made anew keeps its callers.
 
 Each app lists its own in `<app>/grants.py`: `TABLES` maps a table to privileges by role, `FUNCTIONS` maps a function
-to the roles that may execute it, `ENGINE_FUNCTIONS` names the SECURITY DEFINER ones, which ductor_engine owns. What is
-not listed is not granted; a test compares the lists with the catalogue.
+to the roles that may execute it, `ENGINE_FUNCTIONS` names the SECURITY DEFINER ones, which ductor_engine owns; an app
+without functions leaves the last two out. What is not listed is not granted; a test compares the lists with the
+catalogue.
 """
 
 import importlib
@@ -36,8 +37,8 @@ def declared() -> Grants:
         if config.module is not None and module_has_submodule(config.module, "grants"):
             module = importlib.import_module(f"{config.name}.grants")
             grants.tables.update(module.TABLES)
-            grants.functions.update(module.FUNCTIONS)
-            grants.engine_functions.update(module.ENGINE_FUNCTIONS)
+            grants.functions.update(getattr(module, "FUNCTIONS", {}))
+            grants.engine_functions.update(getattr(module, "ENGINE_FUNCTIONS", ()))
     return grants
 
 

@@ -13,6 +13,7 @@ from django.core.management import get_commands
 from ductor import problems
 from ductor.databases import ROLES
 from ductor.management.commands.ductor import Command
+from tenants import checks as table_checks
 from tests.architecture.sources import PACKAGES, ROOT, name_of, python_files, tree_of
 from tests.architecture.test_errors import leaf_classes
 from workflows import checks, registry
@@ -162,7 +163,7 @@ def test_the_configuration_page_lists_every_variable() -> None:
 
 def test_each_mistake_of_a_workflow_is_explained() -> None:
     documented = {row[0] for row in rows_of("docs/handlers.md", "## Checks")}
-    known = set(re.findall(r"\b[EW]0\d\d\b", checks.__doc__ or ""))
+    known = set(re.findall(r"\b[EW]0\d\d\b", f"{checks.__doc__} {table_checks.__doc__}"))
     assert documented == known
 
 
