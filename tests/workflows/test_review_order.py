@@ -9,6 +9,7 @@ from tests.builders import PRINCIPAL, assert_counters_true, build_tenant, claim,
 from tests.database import as_role, owner
 from workflows.cancelling import cancel
 from workflows.claims import Outcome, finish
+from workflows.recovery import recover
 
 
 def by_id(*tenants: TenantView) -> list[TenantView]:
@@ -141,3 +142,23 @@ def test_released_and_recovered_work_costs_nothing_beyond_its_charge() -> None:
     tasks = claim(3)
     assert release(claims=[task.claim for task in tasks]) == set()
     assert key_of(tenant) == key
+
+
+def test_a_task_to_be_run_alone_gets_its_turn_beside_tenants_below_their_floor() -> None:
+    """They stand first in every claim; whoever shares the rest of the batch shares it with the lonely one, too."""
+    lonely = build_tenant()
+    (task_id,) = start(lonely)
+    assert len(claim(1, lease_seconds=5)) == 1
+    clock.advance(10)
+    assert recover(limit=10) == 1
+    favoured, steady = build_tenant(guaranteed_leases=10, max_leases=10), build_tenant()
+    start(favoured, 500)
+    start(steady, 500)
+    for _ in range(12):
+        batch = claim(20)
+        if task_id in [task.claim.task_id for task in batch]:
+            assert len(batch) == 1 and batch[0].alone
+            break
+        finish(outcomes=[Outcome(task.claim, "completed", used_seconds=0.1) for task in batch])
+    else:
+        raise AssertionError("the lonely task starves")

@@ -4,7 +4,7 @@
 -- the tasks taken before in this batch (start-time fair queueing, Goyal et al. 1996). A tenant gives at most
 -- p_per_tenant (1..50) tasks and never more than his lease limit allows; so many tenants are looked at as would fill the
 -- batch with ten tasks each, and the virtual starts alone divide it among them.
--- A task that lost a lease (alone) is claimed by itself: its tenant is passed over until it stands first.
+-- A task that lost a lease (alone) is claimed by itself: its tenant is passed over until it stands first (lease_next).
 -- p_only restricts the claim to these tenants and leaves out what comes first (it repeats a batch that raised).
 -- The queue's clock, where a turn that becomes ready begins, is the lowest key that was served: so an idle time banks
 -- nothing, and a newcomer stands behind nobody's estimated charges. Keys of tenants below their guaranteed leases, who

@@ -18,13 +18,20 @@ begin
       from workflows_task q where q.tenant_id = t.tenant_id and q.queue = p_queue and q.state = 'queued'
       order by q.partition, q.priority desc, q.due_at, q.id limit greatest(least(l.max_leases - l.leased, p_each), 0)) k
     where t.tenant_id = any(p_tenant_id) and t.queue = p_queue and t.blocked = 0),
+  -- A task to be run alone shares no batch. It is taken where it stands first, or would if nobody were below his floor:
+  -- else tenants who always are would keep it waiting for ever, while others share the rest of each batch.
+  lonely as materialized (
+    select f.tenant_id, f.id from (
+      select h.* from heads h order by h.virtual_start, h.next_due_at, h.tenant_id, h.rank limit 1) f where f.alone),
   placed as (
     select h.*, row_number() over o as place, first_value(h.alone) over o as first_alone,
       bool_or(h.alone and h.rank = 1) over (partition by h.tenant_id) as head_alone
     from heads h window o as (order by h.below_floor desc, h.virtual_start, h.next_due_at, h.tenant_id, h.rank)),
   picked as materialized (
     select p.* from placed p
-    where case when p.first_alone then p.place = 1 else not p.head_alone and not p.alone end
+    where case when p.first_alone then p.place = 1
+      when exists (select from lonely) then (p.tenant_id, p.id) = (select y.tenant_id, y.id from lonely y)
+      else not p.head_alone and not p.alone end
     order by p.place limit p_limit)
   update workflows_task k set state = 'leased', reason = null, worker = p_worker, token = k.token + 1,
     attempt = k.attempt + 1, claimed_at = p_now, started_at = coalesce(k.started_at, p_now),
