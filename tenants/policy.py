@@ -4,6 +4,7 @@ from uuid import UUID
 
 from tenants.audit import record
 from tenants.errors import LimitInvalid, PolicyMissing
+from tenants.identity import SYSTEM_TENANT_ID
 from tenants.principals import Principal
 from tenants.queries import PolicyView, get_policy
 from tenants.scope import scope_of
@@ -31,7 +32,8 @@ def set_tenant_policy(
     Lowering a limit below present use kills nothing: running leases stay, new ones are refused until below.
 
     Raises:
-        LimitInvalid: a number is out of its bounds, or more leases are guaranteed than allowed.
+        LimitInvalid: a number is out of its bounds, more leases are guaranteed than allowed, or it is the system,
+            whose limits are the platform's own.
         TenantNotFound: there is no such tenant.
     """
     wanted = {
@@ -40,21 +42,7 @@ def set_tenant_policy(
         "weight": weight,
         "guaranteed_leases": guaranteed_leases,
     }
-    for name, value in wanted.items():
-        least = 0 if name == "guaranteed_leases" else 1
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAXIMA[name]:
-            raise LimitInvalid(
-                f"{name} takes {least} to {MAXIMA[name]}, got {value!r}.",
-                limit=name,
-                minimum=least,
-                maximum=MAXIMA[name],
-            )
-    if guaranteed_leases > max_leases:
-        raise LimitInvalid(
-            f"guaranteed_leases ({guaranteed_leases}) can't exceed max_leases ({max_leases}).",
-            limit="guaranteed_leases",
-            maximum=max_leases,
-        )
+    _check_limits(tenant_id, wanted)
     with scope_of(tenant_id):
         before = _policy_or_none(tenant_id)
         call("tenants_set_policy", tenant_id, max_outstanding, max_leases, weight, guaranteed_leases)
@@ -77,9 +65,10 @@ def set_freeze(
     """Freeze exactly these of a tenant's doings: admission, claims, timers, signals; an empty set lifts all.
 
     Raises:
-        LimitInvalid: an unknown name.
+        LimitInvalid: an unknown name, or the system tenant, without whose work nothing recovers.
         PolicyMissing: the tenant has no policy.
     """
+    _refuse_system(tenant_id)
     unknown = set(freeze) - set(FREEZES)
     if unknown:
         raise LimitInvalid(f"What can be frozen is {', '.join(FREEZES)}; got {', '.join(sorted(unknown))}.")
@@ -109,3 +98,28 @@ def _policy_or_none(tenant_id: UUID) -> PolicyView | None:
         return get_policy(tenant_id=tenant_id)
     except PolicyMissing:
         return None
+
+
+def _check_limits(tenant_id: UUID, wanted: dict[str, int]) -> None:
+    _refuse_system(tenant_id)
+    for name, value in wanted.items():
+        least = 0 if name == "guaranteed_leases" else 1
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAXIMA[name]:
+            raise LimitInvalid(
+                f"{name} takes {least} to {MAXIMA[name]}, got {value!r}.",
+                limit=name,
+                minimum=least,
+                maximum=MAXIMA[name],
+            )
+    guaranteed_leases, max_leases = wanted["guaranteed_leases"], wanted["max_leases"]
+    if guaranteed_leases > max_leases:
+        raise LimitInvalid(
+            f"guaranteed_leases ({guaranteed_leases}) can't exceed max_leases ({max_leases}).",
+            limit="guaranteed_leases",
+            maximum=max_leases,
+        )
+
+
+def _refuse_system(tenant_id: UUID) -> None:
+    if tenant_id == SYSTEM_TENANT_ID:
+        raise LimitInvalid("The system tenant is the platform's own: it has no policy to set and is never frozen.")
