@@ -11,15 +11,18 @@ from typing import Any
 
 from django.db import Error as DatabaseFailure
 
-from tenants.errors import DuctorError
+from tenants.errors import Contended, DuctorError
 from tenants.scope import tenant_scope
 from tenants.store import query
 from workflows import claims, crashpoints
 from workflows.claims import StepRecord
 from workflows.context import Context, cancel
-from workflows.control import Cancelled
+from workflows.control import Cancelled, RetryLater
 from workflows.definitions import Step
 from workflows.execution import Result, StepFailure, execute
+from workflows.step_threads import GRACE_SECONDS
+
+HELD_PAUSE_SECONDS = 1.0
 
 logger = logging.getLogger("ductor.engine")
 
@@ -36,15 +39,23 @@ def execute_atomic(step: Step, context: Context[Any], record: Callable[[Any], St
     """
 
     def finish(output: Any) -> None:
-        query("set constraints all immediate")
-        crashpoints.reach("before_record")
-        if claims.record_steps(records=[record(output)], with_load=True):
+        try:
+            query("set constraints all immediate")
+            crashpoints.reach("before_record")
+            lost = claims.record_steps(records=[record(output)], with_load=True)
+        except Contended as held:
+            # That others hold the tenant for long is no failure of the handler: its rows go back and it runs again.
+            raise RetryLater(HELD_PAUSE_SECONDS) from held
+        if lost:
             cancel(context, Cancelled)
             raise Cancelled
 
     result: Result = (None, StepFailure("lost", {}))
     try:
         with tenant_scope():
+            # The role's own limit is for forgotten transactions; here the step's timeout says how long may be too long.
+            idle = f"{int((step.timeout_seconds + GRACE_SECONDS) * 1000)}ms"
+            query("select set_config('idle_in_transaction_session_timeout', %s, true)", [idle])
             result = execute(step, context, finish=finish)
             if result[1] is not None:
                 raise _Undo

@@ -27,7 +27,6 @@ def limit(setting: str, value: str) -> None:
 
 
 @pytest.mark.usefixtures("flows")
-@pytest.mark.xfail(reason="the record's lock timeout counts as the handler's failure (workflows/atomic_steps.py)")
 def test_a_held_tenant_is_no_failure_of_the_handler(worker: TestWorker) -> None:
     tenant = build_tenant()
     holding, done = threading.Event(), threading.Event()
@@ -62,7 +61,6 @@ def test_a_held_tenant_is_no_failure_of_the_handler(worker: TestWorker) -> None:
 
 
 @pytest.mark.usefixtures("flows")
-@pytest.mark.xfail(reason="the role's idle timeout ends the step's transaction long before the step's own timeout")
 def test_a_handler_may_be_quiet_in_its_transaction_for_as_long_as_its_step_may_take(worker: TestWorker) -> None:
     tenant = build_tenant()
 
