@@ -141,7 +141,7 @@ def test_an_exception_s_message_is_no_part_of_its_outline() -> None:
             except KeyError as error:
                 raise RuntimeError(f"{MARK} again") from error
         except RuntimeError:
-            logging.getLogger("some.library").exception("it broke")
+            logging.getLogger("some.package").exception("it broke")
             structlog.get_logger("ductor.test").exception("it broke")
     assert MARK not in json.dumps(lines)
     for line in lines:
