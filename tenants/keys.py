@@ -10,7 +10,8 @@ from rest_framework_api_key.crypto import KeyGenerator
 from tenants.audit import record
 from tenants.errors import IdentityInvalid, KeyNotFound
 from tenants.identity import SYSTEM_TENANT_ID, new_id, parse_name
-from tenants.principals import SCOPES, Principal
+from tenants.permissions import SCOPES
+from tenants.principals import Principal
 from tenants.queries import ApiKeyView, as_key
 from tenants.scope import scope_of
 from tenants.store import query

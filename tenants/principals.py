@@ -4,27 +4,15 @@ import getpass
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tenants.permissions import SCOPES, Permission, of_role, of_scopes
+
 Kind = Literal["key", "person", "command", "code", "system"]
-
-SCOPES = frozenset(
-    {
-        "tasks:read",
-        "tasks:write",
-        "signals:write",
-        "worker",
-        "policy:read",
-        "policy:write",
-        "budget:read",
-        "audit:read",
-        "keys:write",
-    }
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Principal:
     """One actor: an API key, a person, a command's OS user, a handler's code, or the system itself.
 
+    A key acts by its scopes, a person by its role in the tenant; code, commands and the system are not asked.
     `behind` names the person behind a key, where one is known.
     """
 
@@ -34,6 +22,7 @@ class Principal:
     scopes: frozenset[str] = frozenset()
     request_id: str = ""
     behind: str = ""
+    role: str = ""
 
     @classmethod
     def command(cls) -> "Principal":
@@ -50,6 +39,21 @@ class Principal:
     def system(cls) -> "Principal":
         """Ductor's own machinery."""
         return cls(kind="system", id="system", scopes=SCOPES)
+
+    @property
+    def permissions(self) -> frozenset[Permission]:
+        """What this actor may do in its tenant."""
+        match self.kind:
+            case "person":
+                return of_role(self.role)
+            case "key":
+                return of_scopes(self.scopes)
+            case _:
+                return frozenset(Permission)
+
+    def may(self, permission: Permission) -> bool:
+        """Say whether this actor has a permission."""
+        return permission in self.permissions
 
     def with_request(self, request_id: str) -> "Principal":
         """Return the same actor, acting in the request `request_id`."""

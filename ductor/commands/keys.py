@@ -10,7 +10,8 @@ from django.utils.dateparse import parse_datetime
 from ductor.commands.screen import Json, Reason, Tenant, say, show
 from tenants.identity import parse_id
 from tenants.keys import create_api_key, revoke_api_key
-from tenants.principals import SCOPES, Principal
+from tenants.permissions import SCOPES
+from tenants.principals import Principal
 from tenants.queries import get_tenant, list_keys
 from workflows.durations import seconds_of
 

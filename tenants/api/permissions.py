@@ -1,4 +1,4 @@
-"""Who may call what: the scopes of the presented key, denied by default."""
+"""Who may call what over HTTP: the permission that a view names for a method, denied by default."""
 
 from typing import Any, ClassVar
 
@@ -6,6 +6,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from tenants.errors import Forbidden, Unauthenticated
+from tenants.permissions import TABLE
 
 
 class DenyByDefault(BasePermission):
@@ -15,25 +16,28 @@ class DenyByDefault(BasePermission):
         raise Forbidden
 
 
-class KeyScope(BasePermission):
-    """The key needs the scope that the view's `scopes` names for the method; a method without one is nobody's.
+class Permitted(BasePermission):
+    """The principal needs the permission that the view's `permissions` names for the method.
+
+    A method without one is nobody's; None there means any credential.
 
     Raises:
         Unauthenticated: the request came without a credential.
-        Forbidden: the key lacks the scope.
+        Forbidden: the principal lacks the permission.
     """
 
     safe_methods: ClassVar[dict[str, str]] = {"HEAD": "GET"}
 
     def has_permission(self, request: Request, view: Any) -> bool:
         method = self.safe_methods.get(request.method or "", request.method or "")
-        needed = view.scopes.get(method)
         principal = getattr(request.auth, "principal", None)
         if principal is None:
             raise Unauthenticated
-        if needed is None:
+        if method not in view.permissions:
             # The method itself is refused with 405 by the view when it has no handler for it.
             return method not in view.allowed_methods
-        if needed not in principal.scopes:
-            raise Forbidden(f"This key lacks the scope {needed}.", scope=needed)
+        needed = view.permissions[method]
+        if needed is not None and not principal.may(needed):
+            scope = TABLE[needed][1]
+            raise Forbidden(f"This key lacks the scope {scope}.", scope=scope)
         return True

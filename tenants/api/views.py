@@ -8,17 +8,18 @@ from rest_framework.views import APIView
 
 from tenants.api.authentication import AttachedKey
 from tenants.api.parsing import StrictJSONParser
-from tenants.api.permissions import KeyScope
+from tenants.api.permissions import Permitted
+from tenants.permissions import Permission
 from tenants.principals import Principal
 from tenants.scope import require_attached
 
 
 class TenantResource(APIView):
-    """A resource of the attached tenant. A subclass says in `scopes` which scope of a key each method needs."""
+    """A resource of the attached tenant. A subclass says in `permissions` what each method needs (None: any credential)."""
 
-    scopes: ClassVar[dict[str, str]] = {}
+    permissions: ClassVar[dict[str, Permission | None]] = {}
     authentication_classes = [AttachedKey]
-    permission_classes = [KeyScope]
+    permission_classes = [Permitted]
     parser_classes = [StrictJSONParser]
     renderer_classes = [JSONRenderer]
     # Without `options`, which would describe the view: it is refused with 405 like any method that is not there.

@@ -13,7 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.views import APIView
 
 from ductor.middleware import is_public
-from tenants.api.permissions import KeyScope
+from tenants.api.permissions import Permitted
 from tenants.api.views import TenantResource
 from tenants.identity import new_id
 from tests.api.callers import ORDER, TASKS, Caller, assert_problem, build_caller, comparable, written
@@ -68,9 +68,9 @@ def test_every_api_view_declares_who_may_call_each_of_its_methods() -> None:
     assert len(views) >= 3
     for view in views:
         assert issubclass(view, TenantResource)
-        assert view.permission_classes == [KeyScope], view
+        assert view.permission_classes == [Permitted], view
         handlers = {name.upper() for name in view.http_method_names if hasattr(view, name)} - {"HEAD"}
-        assert set(view.scopes) == handlers, view
+        assert set(view.permissions) == handlers, view
 
 
 def test_a_view_that_declares_nothing_is_nobody_s() -> None:

@@ -10,6 +10,7 @@ from tenants.api.cursors import write_cursor
 from tenants.api.parsing import single_header
 from tenants.api.views import TenantResource
 from tenants.identity import parse_id
+from tenants.permissions import Permission
 from tenants.scope import scope_of
 from workflows.api import parsing, serializers
 from workflows.api.waiting import wait_for_end
@@ -21,7 +22,10 @@ from workflows.starting import start_tasks
 class TaskList(TenantResource):
     """`/tasks`: start one, list many."""
 
-    scopes: ClassVar[dict[str, str]] = {"GET": "tasks:read", "POST": "tasks:write"}
+    permissions: ClassVar[dict[str, Permission | None]] = {
+        "GET": Permission.TASKS_READ,
+        "POST": Permission.TASKS_START,
+    }
 
     def get(self, request: Request) -> Response:
         """List the tenant's tasks, newest first, page by page."""
@@ -60,7 +64,7 @@ class TaskList(TenantResource):
 class TaskDetail(TenantResource):
     """`/tasks/{id}`: one task, its steps and its progress."""
 
-    scopes: ClassVar[dict[str, str]] = {"GET": "tasks:read"}
+    permissions: ClassVar[dict[str, Permission | None]] = {"GET": Permission.TASKS_READ}
 
     def get(self, request: Request, task_id: str) -> Response:
         """Show a task; `?wait=20` answers when it has ended, or after so many seconds."""
@@ -74,7 +78,7 @@ class TaskDetail(TenantResource):
 class TaskCancel(TenantResource):
     """`/tasks/{id}/cancel`: end a task that has not ended."""
 
-    scopes: ClassVar[dict[str, str]] = {"POST": "tasks:write"}
+    permissions: ClassVar[dict[str, Permission | None]] = {"POST": Permission.TASKS_CANCEL}
 
     def post(self, request: Request, task_id: str) -> Response:
         """Cancel a task and show it."""
