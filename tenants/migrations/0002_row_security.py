@@ -33,7 +33,15 @@ class Migration(migrations.Migration):
             storage=HOT,
         ),
         TenantTable("ApiKey", indexes=[("prefix", "prefix", "")]),
-        TenantTable("Act", linked=False),
+        TenantTable(
+            "Act",
+            linked=False,
+            indexes=[
+                ("time", "tenant_id, at, id", ""),
+                ("act", "tenant_id, act, at, id", ""),
+                ("target", "tenant_id, target_kind, target_id, at, id", ""),
+            ],
+        ),
         Immutable("Act"),
         *[cache_table(surface) for surface in ("web", "worker", "operator")],
         migrations.RunSQL(

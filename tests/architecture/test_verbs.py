@@ -21,6 +21,7 @@ from tests.database import as_role
 from workflows.claims import Claim, ClaimedTask, Outcome, StepRecord
 
 VERBS = {
+    "tenants.acts": ["list_acts"],
     "tenants.audit": ["record", "record_system"],
     "tenants.keys": ["create_api_key", "revoke_api_key"],
     "tenants.policy": ["set_freeze", "set_tenant_policy"],
@@ -83,6 +84,7 @@ MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
     "tenants.keys.revoke_api_key": lambda t, i: verb("tenants.keys.revoke_api_key")(
         tenant_id=t.id, key_id=i, principal=PRINCIPAL
     ),
+    "tenants.acts.list_acts": lambda t, i: verb("tenants.acts.list_acts")(tenant_id=t.id, before=i),
     "workflows.cancelling.cancel": lambda t, i: verb("workflows.cancelling.cancel")(
         tenant_id=t.id, task_id=i, principal=PRINCIPAL
     ),
@@ -141,7 +143,7 @@ def test_another_tenants_id_is_answered_like_one_that_never_existed(name: str, s
     before = _everything_of(other)
     with as_role("operator") if name.startswith("tenants.keys") else attach(mine.id):
         seen = [answer(MATRIX[name], mine, given) for given in (foreign, uuid.uuid4())]
-    if name in ("workflows.queries.list_tasks", "workflows.queries.list_summaries"):
+    if name in ("workflows.queries.list_tasks", "workflows.queries.list_summaries", "tenants.acts.list_acts"):
         assert seen == ["[]", "[]"]
     assert seen[0] == seen[1]
     assert _everything_of(other) == before
