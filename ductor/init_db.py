@@ -22,7 +22,7 @@ from ductor.embedded import SUPERUSER
 
 __all__ = ["InitFailed", "embedded_login", "initialise", "migrate", "prepare"]
 
-_LOCK = 0x6475_6374_6F72  # "ductor": two init-db on one database wait for each other
+_LOCK = "ductor.init-db"  # two init-db on one database wait for each other
 _APPLYING = re.compile(r"\s*Applying (\S+?)\.\.\.")
 
 Progress = Callable[[str], None]
@@ -80,21 +80,28 @@ def prepare(
     try:
         with _connected(login, progress) as connection:
             check_version(connection.info.server_version)
-            connection.execute("select pg_advisory_lock(%s)", [_LOCK])
-            progress("making the database roles")
-            existing = database_roles.existing_roles(connection)
-            if connection.info.user != database_roles.OWNER:
-                passwords = {} if trusted else _passwords(login, existing, new_passwords)
-                database_roles.make_roles(connection)
-                database_roles.set_passwords(connection, passwords)
-            elif missing := sorted(set(database_roles.ALL) - existing):
-                raise InitFailed(
-                    f"role {missing[0]} is missing and ductor_owner may not make it: name a superuser, or a role with "
-                    "CREATEROLE and CREATEDB, in DATABASE_URL once"
-                )
-            database_roles.own_database(connection)
+            with connection.transaction():
+                connection.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [_LOCK])
+                _prepare_locked(connection, login, trusted, progress, new_passwords)
     except psycopg.Error as error:
         raise InitFailed(_explain(error, login)) from error
+
+
+def _prepare_locked(
+    connection: Connection, login: dict[str, Any], trusted: bool, progress: Progress, new_passwords: bool
+) -> None:
+    progress("making the database roles")
+    existing = database_roles.existing_roles(connection)
+    if connection.info.user != database_roles.OWNER:
+        passwords = {} if trusted else _passwords(login, existing, new_passwords)
+        database_roles.make_roles(connection)
+        database_roles.set_passwords(connection, passwords)
+    elif missing := sorted(set(database_roles.ALL) - existing):
+        raise InitFailed(
+            f"role {missing[0]} is missing and ductor_owner may not make it: name a superuser, or a role with "
+            "CREATEROLE and CREATEDB, in DATABASE_URL once"
+        )
+    database_roles.own_database(connection)
 
 
 def migrate(*, progress: Progress = lambda _: None) -> None:
