@@ -28,13 +28,14 @@ _APPLYING = re.compile(r"\s*Applying (\S+?)\.\.\.")
 Progress = Callable[[str], None]
 
 
-def initialise(*, progress: Progress = lambda _: None, new_passwords: bool = False) -> None:
+def initialise(*, progress: Progress = lambda _: None, new_passwords: bool = False, tables: bool = True) -> None:
     """Prepare the database that the environment names, or the embedded one.
 
     Args:
         progress: called with one line for each act.
         new_passwords: give login roles new passwords where this machine does not know theirs; other machines that
             know the old ones lose their access.
+        tables: make the tables, too; without them the database is ready for a backup to be restored.
 
     Raises:
         InitFailed: with the reason in one line.
@@ -43,8 +44,11 @@ def initialise(*, progress: Progress = lambda _: None, new_passwords: bool = Fal
     """
     if not databases.uses_embedded():
         prepare(_named_login(), trusted=False, progress=progress, new_passwords=new_passwords)
-        migrate(progress=progress)
+        if tables:
+            migrate(progress=progress)
         return
+    if not tables:
+        raise InitFailed("the embedded server gets its tables at once: name a server in DATABASE_URL")
     server = databases.embedded_server()
     server.acquire(progress)
     try:
