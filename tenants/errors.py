@@ -121,6 +121,14 @@ class TenantFrozen(Conflict):
     sqlstate = "TN423"
 
 
+class VersionMismatch(DuctorError):
+    """This has changed since it was read; read it again and decide anew."""
+
+    code = "version_mismatch"
+    http_status = 412
+    sqlstate = "TN430"
+
+
 class SlugTaken(Conflict):
     """This slug is taken or was used before; slugs are never used again."""
 

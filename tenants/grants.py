@@ -10,7 +10,7 @@ TABLES: dict[str, dict[str, str]] = {
     "tenants_policy": {ENGINE: "select, insert, update", WEB: "select", OPERATOR: "select"},
     "tenants_load": {ENGINE: _EVERY, WEB: "select", WORKER: "select", OPERATOR: "select"},
     "tenants_turn": {ENGINE: _EVERY, OPERATOR: "select"},
-    "tenants_apikey": {ENGINE: "select", OPERATOR: "select, insert, update"},
+    "tenants_apikey": {ENGINE: "select", WEB: "select, insert, update", OPERATOR: "select, insert, update"},
     "tenants_act": {WEB: "select, insert", WORKER: "insert", OPERATOR: "select, insert"},
     "tenants_queue": {ENGINE: "select", WEB: "select", WORKER: "select", OPERATOR: "select"},
     "tenants_listener": {ENGINE: "select", WORKER: _EVERY, OPERATOR: "select"},
@@ -27,7 +27,11 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "tenants_raise": (WEB, WORKER, OPERATOR),
     "tenants_require_scope": (WEB, WORKER, OPERATOR),
     "tenants_refuse_change": (WEB, WORKER, OPERATOR),
+    "tenants_keep_key": (WEB, OPERATOR),
+    "tenants_hold_limits": (),
     "tenants_set_policy": (OPERATOR,),
+    "tenants_set_own_policy": (WEB,),
+    "tenants_read_usage": (WEB, OPERATOR),
     "tenants_set_freeze": (OPERATOR,),
     "tenants_find_api_key": (WEB,),
     "tenants_check_domain": (WEB,),
@@ -38,5 +42,12 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
 }
 
 ENGINE_FUNCTIONS = frozenset(
-    {"tenants_set_policy", "tenants_set_freeze", "tenants_find_api_key", "tenants_check_domain"},
+    {
+        "tenants_set_policy",
+        "tenants_set_own_policy",
+        "tenants_read_usage",
+        "tenants_set_freeze",
+        "tenants_find_api_key",
+        "tenants_check_domain",
+    },
 )

@@ -8,9 +8,9 @@ from psycopg.types.json import Jsonb
 from rest_framework_api_key.crypto import KeyGenerator
 
 from tenants.audit import record
-from tenants.errors import IdentityInvalid, KeyNotFound
+from tenants.errors import Forbidden, IdentityInvalid, KeyNotFound
 from tenants.identity import SYSTEM_TENANT_ID, new_id, parse_name
-from tenants.permissions import SCOPES
+from tenants.permissions import SCOPES, scopes_within
 from tenants.principals import Principal
 from tenants.queries import ApiKeyView, as_key
 from tenants.scope import scope_of
@@ -42,6 +42,7 @@ def create_api_key(
 
     Raises:
         IdentityInvalid: the name breaks its rule, a scope is unknown, there is none, or the tenant is `system`.
+        Forbidden: a scope gives more than its maker may do.
     """
     if tenant_id == SYSTEM_TENANT_ID:
         raise IdentityInvalid("The system tenant has no keys: nobody acts as it.")
@@ -50,6 +51,9 @@ def create_api_key(
     unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown or not wanted:
         raise IdentityInvalid(f"A key has one or more of the scopes {', '.join(sorted(SCOPES))}; got {unknown}.")
+    beyond = sorted(set(wanted) - scopes_within(principal.permissions))
+    if beyond:
+        raise Forbidden(f"A key can't have scopes that its maker lacks: {', '.join(beyond)}.", scope=beyond[0])
     plaintext, prefix, hashed = generator.generate()
     key_id = new_id()
     with scope_of(tenant_id):

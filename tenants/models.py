@@ -45,12 +45,17 @@ class Domain(DomainMixin):
 
 
 class Policy(OnePerTenant):
-    """What an operator set for a tenant: without this row the tenant admits nothing."""
+    """What an operator set for a tenant: without this row the tenant admits nothing.
+
+    The tenant's own limits, where it set some, only tighten the operator's: the load row is held to the lower ones.
+    """
 
     max_outstanding = models.IntegerField()
     max_leases = models.IntegerField()
     weight = models.IntegerField(default=1)
     guaranteed_leases = models.IntegerField(default=0)
+    own_max_outstanding = models.IntegerField(null=True)
+    own_max_leases = models.IntegerField(null=True)
     version = models.IntegerField(default=1)
     updated_at = models.DateTimeField()
 

@@ -1,9 +1,10 @@
-"""What operators set for a tenant: limits, weight, freezes."""
+"""What operators set for a tenant: limits, weight, freezes; and how a tenant tightens its own limits."""
 
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from tenants.audit import record
-from tenants.errors import LimitInvalid, PolicyMissing
+from tenants.errors import LimitInvalid, PolicyMissing, VersionMismatch
 from tenants.identity import SYSTEM_TENANT_ID
 from tenants.principals import Principal
 from tenants.queries import PolicyView, get_policy
@@ -13,6 +14,8 @@ from tenants.store import call
 MAXIMA = {"max_outstanding": 100_000_000, "max_leases": 100_000, "weight": 1_000, "guaranteed_leases": 100_000}
 DEFAULT_MAX_OUTSTANDING = 1_000
 DEFAULT_MAX_LEASES = 20
+
+OWN = {"own_max_outstanding": "max_outstanding", "own_max_leases": "max_leases"}
 
 FREEZES = {"admission": 1, "claims": 2, "timers": 4, "signals": 8}
 
@@ -55,6 +58,47 @@ def set_tenant_policy(
             reason=reason,
             before=before and {name: getattr(before, name) for name in wanted},
             after=wanted,
+        )
+        return get_policy(tenant_id=tenant_id)
+
+
+def set_own_policy(
+    *,
+    tenant_id: UUID,
+    changes: Mapping[str, int | None],
+    expected: Collection[int] | None,
+    principal: Principal,
+    reason: str = "",
+) -> PolicyView:
+    """Change the limits that a tenant sets for itself (`own_max_outstanding`, `own_max_leases`); None lifts one.
+
+    They only tighten: of the operator's limit and the tenant's own the lower one holds. `expected` names the versions
+    of the policy that the change was decided on; None takes the present one.
+
+    Raises:
+        LimitInvalid: a number is below 1 or above what the operator allows, or it is the system.
+        VersionMismatch: the policy is at another version; `current` names it.
+        PolicyMissing: the tenant has no policy.
+    """
+    _refuse_system(tenant_id)
+    with scope_of(tenant_id):
+        policy = get_policy(tenant_id=tenant_id)
+        if expected is not None and policy.version not in expected:
+            raise VersionMismatch("The policy has changed since it was read.", current=policy.version)
+        for name, value in changes.items():
+            _check_own(name, value, getattr(policy, OWN[name]))
+        before = {name: getattr(policy, name) for name in OWN}
+        after = {**before, **changes}
+        call("tenants_set_own_policy", tenant_id, *(after[name] for name in OWN), policy.version)
+        record(
+            tenant_id=tenant_id,
+            principal=principal,
+            act="policy.tighten",
+            target_kind="policy",
+            target_id=str(tenant_id),
+            reason=reason,
+            before=before,
+            after=after,
         )
         return get_policy(tenant_id=tenant_id)
 
@@ -117,6 +161,17 @@ def _check_limits(tenant_id: UUID, wanted: dict[str, int]) -> None:
             f"guaranteed_leases ({guaranteed_leases}) can't exceed max_leases ({max_leases}).",
             limit="guaranteed_leases",
             maximum=max_leases,
+        )
+
+
+def _check_own(name: str, value: int | None, granted: int) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (whole and 1 <= value <= granted):
+        raise LimitInvalid(
+            f"{name} takes 1 to {granted}, what the operator allows, got {value!r}.",
+            limit=name,
+            minimum=1,
+            maximum=granted,
         )
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tenants.errors import LimitInvalid, PolicyMissing, TenantNotFound
 from tenants.scope import scope_of
-from tenants.store import query
+from tenants.store import call, query
 
 MAX_PAGE = 1000
 
@@ -25,7 +25,7 @@ class TenantView:
 
 @dataclass(frozen=True, slots=True)
 class PolicyView:
-    """A tenant's policy beside its present use."""
+    """A tenant's policy beside its present use; `own_…` are limits that it set for itself, None where it did not."""
 
     max_outstanding: int
     max_leases: int
@@ -35,6 +35,31 @@ class PolicyView:
     frozen: int
     outstanding: int
     leased: int
+    own_max_outstanding: int | None
+    own_max_leases: int | None
+    updated_at: datetime
+
+    @property
+    def effective_max_outstanding(self) -> int:
+        """The limit that holds: the lower one of the operator's and the tenant's own."""
+        return min(self.max_outstanding, self.own_max_outstanding or self.max_outstanding)
+
+    @property
+    def effective_max_leases(self) -> int:
+        """The limit that holds: the lower one of the operator's and the tenant's own."""
+        return min(self.max_leases, self.own_max_leases or self.max_leases)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueUsage:
+    """A tenant's work in one queue: what stands there, and how much has ended how."""
+
+    queue: str
+    queued: int
+    waiting: int
+    completed: int
+    failed: int
+    cancelled: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +110,8 @@ def get_policy(*, tenant_id: UUID) -> PolicyView:
     with scope_of(tenant_id):
         rows = query(
             "select p.max_outstanding, p.max_leases, p.weight, p.guaranteed_leases, p.version, l.frozen, l.outstanding,"
-            " l.leased from tenants_policy p join tenants_load l on l.tenant_id = p.tenant_id where p.tenant_id = %s",
+            " l.leased, p.own_max_outstanding, p.own_max_leases, p.updated_at"
+            " from tenants_policy p join tenants_load l on l.tenant_id = p.tenant_id where p.tenant_id = %s",
             [tenant_id],
         )
     if not rows:
@@ -93,15 +119,23 @@ def get_policy(*, tenant_id: UUID) -> PolicyView:
     return PolicyView(*rows[0])
 
 
-def list_keys(*, tenant_id: UUID, limit: int = 100) -> list[ApiKeyView]:
-    """Return the newest `limit` (1 to 1,000) keys of a tenant.
+def list_usage(*, tenant_id: UUID) -> list[QueueUsage]:
+    """Return the tenant's work by queue, as many rows as it has used queues."""
+    with scope_of(tenant_id):
+        rows = call("tenants_read_usage", tenant_id)
+    return [QueueUsage(*row) for row in rows]
+
+
+def list_keys(*, tenant_id: UUID, before: UUID | None = None, limit: int = 100) -> list[ApiKeyView]:
+    """Return up to `limit` (1 to 1,000) keys of a tenant, newest first; `before` is the last id of the page before.
 
     Raises:
         LimitInvalid: the limit is out of its bounds.
     """
     check_page(limit)
+    rest, params = ("", []) if before is None else (" and id < %s", [before])
     with scope_of(tenant_id):
-        rows = query(f"{_KEY} order by id desc limit %s", [tenant_id, limit])
+        rows = query(f"{_KEY}{rest} order by id desc limit %s", [tenant_id, *params, limit])
     return [as_key(row) for row in rows]
 
 

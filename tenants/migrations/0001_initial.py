@@ -125,6 +125,8 @@ class Migration(migrations.Migration):
                 ("max_leases", models.IntegerField()),
                 ("weight", models.IntegerField(default=1)),
                 ("guaranteed_leases", models.IntegerField(default=0)),
+                ("own_max_outstanding", models.IntegerField(null=True)),
+                ("own_max_leases", models.IntegerField(null=True)),
                 ("version", models.IntegerField(default=1)),
                 ("updated_at", models.DateTimeField()),
             ],

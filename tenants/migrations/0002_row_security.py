@@ -21,6 +21,7 @@ class Migration(migrations.Migration):
 
     operations = [
         SqlFunction("refuse_change", 1),
+        SqlFunction("keep_key", 1),
         TenantTable("Policy", key=()),
         TenantTable("Load", key=(), storage=HOT),
         TenantTable(
@@ -33,6 +34,10 @@ class Migration(migrations.Migration):
             storage=HOT,
         ),
         TenantTable("ApiKey", indexes=[("prefix", "prefix", "")]),
+        migrations.RunSQL(
+            "create trigger kept_rows before update on tenants_apikey for each row execute function tenants_keep_key()",
+            "drop trigger kept_rows on tenants_apikey",
+        ),
         TenantTable(
             "Act",
             linked=False,

@@ -12,7 +12,7 @@ from tenants.errors import Conflict, DuctorError, Fault, Invalid, NotFound, Refu
 
 FAMILIES = {NotFound: {404}, Refused: {429, 503}, Conflict: {409}, Invalid: {400, 413, 422}, Fault: {500}}
 # Authentication and plans stand beside the families.
-ALONE = {"Unauthenticated": 401, "Forbidden": 403, "NotEntitled": 403}
+ALONE = {"VersionMismatch": 412, "VersionRequired": 428, "Unauthenticated": 401, "Forbidden": 403, "NotEntitled": 403}
 
 FIXED = {
     "TaskNotFound": ("not_found", 404, "WF404"),

@@ -24,9 +24,9 @@ VERBS = {
     "tenants.acts": ["list_acts"],
     "tenants.audit": ["record", "record_system"],
     "tenants.keys": ["create_api_key", "revoke_api_key"],
-    "tenants.policy": ["set_freeze", "set_tenant_policy"],
+    "tenants.policy": ["set_freeze", "set_own_policy", "set_tenant_policy"],
     "tenants.provisioning": ["create_tenant"],
-    "tenants.queries": ["get_policy", "get_tenant", "list_keys", "list_tenants"],
+    "tenants.queries": ["get_policy", "get_tenant", "list_keys", "list_tenants", "list_usage"],
     "tenants.queues": ["create_queue", "list_queues"],
     "workflows.admission": ["enqueue"],
     "workflows.cancelling": ["cancel"],
@@ -46,12 +46,13 @@ WITHOUT_IDS = {
     "tenants.audit.record_system": "writes a fact about the platform",
     "tenants.keys.create_api_key": "makes a key",
     "tenants.policy.set_freeze": "names only the tenant, which the scope checks",
+    "tenants.policy.set_own_policy": "names only the tenant",
     "tenants.policy.set_tenant_policy": "names only the tenant",
     "tenants.provisioning.create_tenant": "makes a tenant",
     "tenants.queries.get_policy": "names only the tenant",
     "tenants.queries.get_tenant": "by slug, for operators",
-    "tenants.queries.list_keys": "names only the tenant",
     "tenants.queries.list_tenants": "for operators",
+    "tenants.queries.list_usage": "names only the tenant",
     "tenants.queues.create_queue": "queues belong to no tenant",
     "tenants.queues.list_queues": "queues belong to no tenant",
     "workflows.admission.enqueue": "makes tasks; keys of other tenants are covered in test_row_security",
@@ -84,6 +85,7 @@ MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
     "tenants.keys.revoke_api_key": lambda t, i: verb("tenants.keys.revoke_api_key")(
         tenant_id=t.id, key_id=i, principal=PRINCIPAL
     ),
+    "tenants.queries.list_keys": lambda t, i: verb("tenants.queries.list_keys")(tenant_id=t.id, before=i),
     "tenants.acts.list_acts": lambda t, i: verb("tenants.acts.list_acts")(tenant_id=t.id, before=i),
     "workflows.cancelling.cancel": lambda t, i: verb("workflows.cancelling.cancel")(
         tenant_id=t.id, task_id=i, principal=PRINCIPAL

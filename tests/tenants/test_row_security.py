@@ -14,7 +14,7 @@ from tenants.errors import RoleUnsafe, ScopeConflict
 from tenants.models import Policy
 from tenants.scope import attach, scope_of
 from tenants.store import call
-from tests.builders import PRINCIPAL, build_tenant, claim, rows, start
+from tests.builders import PRINCIPAL, build_key, build_tenant, claim, rows, start
 from tests.database import as_role, owner
 from workflows.admission import NewTask, enqueue
 from workflows.models import Definition, Task
@@ -126,6 +126,7 @@ def test_r9_another_tenants_ids_and_keys_behave_like_unused_ones() -> None:
 
 def test_r3_r26_the_plain_role_can_change_no_structure_and_no_facts() -> None:
     tenant = build_tenant()
+    build_key(tenant)
     start(tenant)
     for statement in (
         "alter table workflows_task no force row level security",
@@ -139,7 +140,9 @@ def test_r3_r26_the_plain_role_can_change_no_structure_and_no_facts() -> None:
         "update workflows_task set state = 'completed' where tenant_id is not null",
         "delete from workflows_task where tenant_id is not null",
         "delete from workflows_taskkey where tenant_id is not null",
-        "select * from tenants_apikey where tenant_id is not null",
+        "delete from tenants_apikey where tenant_id is not null",
+        "update tenants_apikey set scopes = '{keys:write}' where tenant_id is not null",
+        "update tenants_apikey set expires_at = null, revoked_at = null where tenant_id is not null",
         "select * from tenants_tenant",
         "select * from django_q_ormq",
         "select tenants_set_policy(null::uuid, 1, 1, 1, 0)",
