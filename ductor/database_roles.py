@@ -10,6 +10,8 @@ OWNER, ENGINE = "ductor_owner", "ductor_engine"
 SURFACES = ("ductor_web", "ductor_worker", "ductor_operator")
 LOGINS = (OWNER, *SURFACES)
 ALL = (*LOGINS, ENGINE)
+# Where the accounts of operators stand: a schema that no other role may use.
+OPERATORS = "operators"
 
 TIMEOUTS = {
     "ductor_web": {"statement_timeout": "30s", "lock_timeout": "5s", "idle_in_transaction_session_timeout": "30s"},
@@ -72,7 +74,8 @@ def make_roles(connection: Connection) -> None:
         # The login hands the database to the owner and then acts as the owner.
         _make_member(connection, OWNER, connection.info.user)
     for role in LOGINS:
-        connection.execute(f"alter role {role} set search_path = public, pg_temp")
+        path = f"{OPERATORS}, public" if role == "ductor_operator" else "public"
+        connection.execute(f"alter role {role} set search_path = {path}, pg_temp")
         for name, value in TIMEOUTS.get(role, {}).items():
             connection.execute(f"alter role {role} set {name} = '{value}'")
 
@@ -138,6 +141,9 @@ def own_schema(connection: Connection) -> None:
     connection.execute("revoke all on schema public from public")
     connection.execute(f"grant usage on schema public to {', '.join(ALL)}")
     connection.execute(f"grant create on schema public to {ENGINE}, {OWNER}")
+    connection.execute(f"create schema if not exists {OPERATORS} authorization {OWNER}")
+    connection.execute(f"revoke all on schema {OPERATORS} from public")
+    connection.execute(f"grant usage on schema {OPERATORS} to ductor_operator")
 
 
 def _one(connection: Connection, query: str) -> Any:

@@ -8,7 +8,6 @@ server, of PostgreSQL or of an exception reaches a client.
 import json
 import math
 import random
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import structlog
 from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.db import DatabaseError, InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.http import Http404, HttpResponse, UnreadablePostError
 from rest_framework.exceptions import APIException
 
 from tenants.errors import DuctorError, Unavailable, leaves
@@ -175,23 +174,3 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> HttpRespo
 def response_of(error: BaseException) -> HttpResponse:
     """Answer an exception that a middleware or a plain view met."""
     return response(from_exception(error))
-
-
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler400."""
-    return response_of(exception)
-
-
-def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler403."""
-    return response(of_status(403))
-
-
-def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler404."""
-    return response(of_status(404))
-
-
-def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500, called while the exception is being handled."""
-    return response_of(sys.exc_info()[1] or RuntimeError())

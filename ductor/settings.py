@@ -9,6 +9,7 @@ from pathlib import Path
 
 import environ
 
+from ductor.accounts_settings import ACCOUNT_APPS, ADMIN_APPS, account_settings, operators_database
 from ductor.cluster_settings import batch, lease_and_heartbeat, q_cluster
 from ductor.databases import connection_settings, secret_key
 from ductor.logging import logging_settings
@@ -49,17 +50,22 @@ SHARED_APPS = [
     "django_typer",
     "rest_framework",
     "django.contrib.contenttypes",
+    *ACCOUNT_APPS,
     *DUCTOR_APPS,
 ]
 # django-tenants asks for at least one app here; this one has no models, so no tenant gets a schema.
 TENANT_APPS = ["tenants.schemas"]
 INSTALLED_APPS = [*SHARED_APPS, *TENANT_APPS]
+if DUCTOR_ROLE in ("operator", "owner"):
+    INSTALLED_APPS = [*ADMIN_APPS, *INSTALLED_APPS]
 
 TENANT_MODEL = "tenants.Tenant"
 TENANT_DOMAIN_MODEL = "tenants.Domain"
 ORIGINAL_BACKEND = "django_prometheus.db.backends.postgresql"
-DATABASE_ROUTERS = ["django_tenants.routers.TenantSyncRouter"]
+DATABASE_ROUTERS = ["tenants.people.routers.AccountsRouter", "django_tenants.routers.TenantSyncRouter"]
 DATABASES = {"default": {"ENGINE": "tenants.db", "ROLE": DUCTOR_ROLE, **connection_settings(DUCTOR_ROLE)}}
+if DUCTOR_ROLE == "owner":
+    DATABASES["operators"] = {"ENGINE": "tenants.db", "ROLE": "owner", **operators_database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # One cache a kind of process, since it holds pickles: none may be able to write what another one loads.
@@ -78,15 +84,37 @@ MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "ductor.middleware.RequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "ductor.middleware.TenantMiddleware",
+    "ductor.page_middleware.PageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "ductor.tenant_middleware.TenantMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
+# Sessions, authentication and messages stand in PageMiddleware, where the admin's checks don't look.
+SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
 APPEND_SLASH = False
 TEMPLATES = [
-    {"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [BASE_DIR / "templates"], "OPTIONS": {}}
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
 ]
 PROMETHEUS_EXPORT_MIGRATIONS = False
+globals().update(account_settings(DUCTOR_ROLE))
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# Files are served out of the installed packages and the repository: no collecting step after an installation.
+WHITENOISE_USE_FINDERS = True
 
 REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "ductor.problems.exception_handler",

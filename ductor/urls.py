@@ -6,12 +6,14 @@ from ductor import public
 
 urlpatterns = [
     path("api/v1/", include("workflows.api.urls")),
+    path("accounts/", include("allauth.account.urls")),
+    path("accounts/2fa/", include("allauth.mfa.urls")),
     path("health/live", public.live, name="health-live"),
     path("health/ready", public.ready, name="health-ready"),
     path("problems/<slug:slug>", public.explain_problem, name="problem"),
 ]
 
-handler400 = "ductor.problems.bad_request"
-handler403 = "ductor.problems.permission_denied"
-handler404 = "ductor.problems.page_not_found"
-handler500 = "ductor.problems.server_error"
+handler400 = "ductor.error_pages.bad_request"
+handler403 = "ductor.error_pages.permission_denied"
+handler404 = "ductor.error_pages.page_not_found"
+handler500 = "ductor.error_pages.server_error"

@@ -89,6 +89,18 @@ class KeyNotFound(NotFound):
     sqlstate = "TN405"
 
 
+class MemberNotFound(NotFound):
+    """There is no such member."""
+
+    sqlstate = "TN406"
+
+
+class InvitationNotFound(NotFound):
+    """There is no such invitation, or none that stands for you: it was used or taken back, or has expired."""
+
+    sqlstate = "TN407"
+
+
 class RateLimited(Refused):
     """Too many requests."""
 
@@ -141,6 +153,20 @@ class QueueTaken(Conflict):
 
     code = "queue_taken"
     sqlstate = "TN411"
+
+
+class LastOwner(Conflict):
+    """A tenant keeps at least one owner; make another member an owner first."""
+
+    code = "last_owner"
+    sqlstate = "TN414"
+
+
+class AlreadyMember(Conflict):
+    """This person is a member of the tenant already."""
+
+    code = "already_member"
+    sqlstate = "TN415"
 
 
 class NotEntitled(DuctorError):

@@ -12,6 +12,8 @@ TABLES: dict[str, dict[str, str]] = {
     "tenants_turn": {ENGINE: _EVERY, OPERATOR: "select"},
     "tenants_apikey": {ENGINE: "select", WEB: "select, insert, update", OPERATOR: "select, insert, update"},
     "tenants_act": {WEB: "select, insert", WORKER: "insert", OPERATOR: "select, insert"},
+    "tenants_member": {ENGINE: "select", WEB: _EVERY, OPERATOR: _EVERY},
+    "tenants_invitation": {ENGINE: "select", WEB: "select, insert, update", OPERATOR: "select, insert, update"},
     "tenants_queue": {ENGINE: "select", WEB: "select", WORKER: "select", OPERATOR: "select"},
     "tenants_listener": {ENGINE: "select", WORKER: _EVERY, OPERATOR: "select"},
     # Django's cache holds pickles: whoever could write another process's could run code in it.
@@ -35,6 +37,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "tenants_set_freeze": (OPERATOR,),
     "tenants_find_api_key": (WEB,),
     "tenants_check_domain": (WEB,),
+    "tenants_find_membership": (WEB,),
+    "tenants_list_memberships": (WEB,),
+    "tenants_find_invitation": (WEB,),
     "tenants_turn_blocked": (),
     "tenants_queue_clock": (OPERATOR,),
     "tenants_move_work": (),
@@ -49,5 +54,8 @@ ENGINE_FUNCTIONS = frozenset(
         "tenants_set_freeze",
         "tenants_find_api_key",
         "tenants_check_domain",
+        "tenants_find_membership",
+        "tenants_list_memberships",
+        "tenants_find_invitation",
     },
 )

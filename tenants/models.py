@@ -102,6 +102,29 @@ class ApiKey(TenantModel):
     revoked_at = models.DateTimeField(null=True)
 
 
+class Member(TenantModel):
+    """One person in one tenant. The person's account is of another table, which no tenant's row points into."""
+
+    person_id = models.UUIDField()
+    email = models.CharField(max_length=254)
+    name = models.CharField(max_length=200, blank=True)
+    role = models.CharField(max_length=16)
+    joined_at = models.DateTimeField()
+
+
+class Invitation(TenantModel):
+    """An offer of membership to one address; only the digest of its token is kept."""
+
+    email = models.CharField(max_length=254)
+    role = models.CharField(max_length=16)
+    hashed_token = models.CharField(max_length=64)
+    created_at = models.DateTimeField()
+    created_by: models.JSONField = models.JSONField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+
 class Act(TenantModel):
     """One act of a person, key or command on a tenant's things (DESIGN D17). Immutable."""
 

@@ -15,7 +15,10 @@ from tenants.scope import require_attached
 
 
 class TenantResource(APIView):
-    """A resource of the attached tenant. A subclass says in `permissions` what each method needs (None: any credential)."""
+    """A resource of the attached tenant. A subclass says in `permissions` what each method needs.
+
+    None there means any credential.
+    """
 
     permissions: ClassVar[dict[str, Permission | None]] = {}
     authentication_classes = [AttachedKey]

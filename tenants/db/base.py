@@ -30,6 +30,8 @@ class DatabaseWrapper(django_tenants_base.DatabaseWrapper):
         self._bound_inside: tuple[str, ...] = ()
         self._binding = False
         super().__init__(*args, **kwargs)
+        # Where django-tenants' introspection looks for tables.
+        self.schema_name = self.settings_dict.get("SCHEMA", self.schema_name)
         _open_wrappers.add(self)
 
     def set_tenant(self, tenant: Any, include_public: bool = True) -> None:

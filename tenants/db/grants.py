@@ -1,9 +1,9 @@
 """Grants: what each role may do, applied after every migrate so that a function made anew keeps its callers.
 
-Each app lists its own in `<app>/grants.py`: `TABLES` maps a table to privileges by role, `FUNCTIONS` maps a function
-to the roles that may execute it, `ENGINE_FUNCTIONS` names the SECURITY DEFINER ones, which ductor_engine owns; an app
-without functions leaves the last two out. What is not listed is not granted; a test compares the lists with the
-catalogue.
+Each app lists its own in `<app>/grants.py`: `TABLES` maps a table to privileges by role, `OPERATORS_TABLES` likewise
+those in schema `operators`, `FUNCTIONS` maps a function to the roles that may execute it, `ENGINE_FUNCTIONS` names the
+SECURITY DEFINER ones, which ductor_engine owns; what an app does not have it leaves out. What is not listed is not
+granted; a test compares the lists with the catalogue.
 """
 
 import importlib
@@ -28,6 +28,7 @@ class Grants:
     tables: dict[str, dict[str, str]] = field(default_factory=dict)
     functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     engine_functions: set[str] = field(default_factory=set)
+    operators_tables: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def declared() -> Grants:
@@ -37,6 +38,7 @@ def declared() -> Grants:
         if config.module is not None and module_has_submodule(config.module, "grants"):
             module = importlib.import_module(f"{config.name}.grants")
             grants.tables.update(module.TABLES)
+            grants.operators_tables.update(getattr(module, "OPERATORS_TABLES", {}))
             grants.functions.update(getattr(module, "FUNCTIONS", {}))
             grants.engine_functions.update(getattr(module, "ENGINE_FUNCTIONS", ()))
     return grants
@@ -45,13 +47,15 @@ def declared() -> Grants:
 def apply_grants(cursor: Any) -> None:
     """Bring tables and functions to exactly the declared grants; what does not exist yet is passed over."""
     grants = declared()
-    cursor.execute("select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')")
-    tables = [name for (name,) in cursor.fetchall()]
     everyone = ", ".join(("public", ENGINE, *PLAIN_ROLES))
-    for table in tables:
-        cursor.execute(f'revoke all on table "{table}" from {everyone}')
-        for role, privileges in grants.tables.get(table, {}).items():
-            cursor.execute(f'grant {privileges} on table "{table}" to {role}')
+    for schema, listed in (("public", grants.tables), ("operators", grants.operators_tables)):
+        cursor.execute(
+            "select relname from pg_class where relnamespace = to_regnamespace(%s) and relkind in ('r', 'p')", [schema]
+        )
+        for (table,) in cursor.fetchall():
+            cursor.execute(f'revoke all on table {schema}."{table}" from {everyone}')
+            for role, privileges in listed.get(table, {}).items():
+                cursor.execute(f'grant {privileges} on table {schema}."{table}" to {role}')
     cursor.execute("select proname, oid::regprocedure::text from pg_proc where pronamespace = 'public'::regnamespace")
     for name, signature in cursor.fetchall():
         if name in grants.engine_functions:

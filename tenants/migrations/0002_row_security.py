@@ -34,6 +34,8 @@ class Migration(migrations.Migration):
             storage=HOT,
         ),
         TenantTable("ApiKey", indexes=[("prefix", "prefix", "")]),
+        TenantTable("Member", unique=[("person_id",)], indexes=[("person", "person_id", "")]),
+        TenantTable("Invitation", indexes=[("token", "hashed_token", "")]),
         migrations.RunSQL(
             "create trigger kept_rows before update on tenants_apikey for each row execute function tenants_keep_key()",
             "drop trigger kept_rows on tenants_apikey",

@@ -31,5 +31,8 @@ class Migration(migrations.Migration):
         SqlFunction("set_freeze", 1),
         SqlFunction("find_api_key", 1),
         SqlFunction("check_domain", 1),
+        SqlFunction("find_membership", 1),
+        SqlFunction("list_memberships", 1),
+        SqlFunction("find_invitation", 1),
         migrations.RunSQL(SYSTEM, migrations.RunSQL.noop),
     ]

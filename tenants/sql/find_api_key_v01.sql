@@ -6,7 +6,7 @@ returns table (tenant_id uuid, slug varchar, service_class varchar, key_id uuid,
 language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
 begin
   return query
-  select k.tenant_id, t.slug, t.service_class, k.id, k.name, k.scopes, k.created_by ->> 'name'
+  select k.tenant_id, t.slug, t.service_class, k.id, k.name, k.scopes, coalesce(nullif(k.created_by ->> 'behind', ''), k.created_by ->> 'name')
   from tenants_apikey k join tenants_tenant t on t.id = k.tenant_id
   where k.prefix = p_prefix and k.hashed_key = p_hashed_key and k.revoked_at is null
     and (k.expires_at is null or k.expires_at > ductor_now()) and t.status = 'active';

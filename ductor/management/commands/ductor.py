@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, InterfaceError
 from django_typer.management import TyperCommand
 
-from ductor.commands import bench, doctor, initdb, keys, queues, screen, tasks
+from ductor.commands import bench, doctor, initdb, keys, operators, queues, screen, tasks
 from ductor.commands import tenants as tenant_commands
 from tenants.errors import DuctorError
 from tenants.store import translate
@@ -50,7 +50,13 @@ class Command(TyperCommand, name="ductor", no_args_is_help=True):
         return None
 
 
-for name, group in {"tenants": tenant_commands, "keys": keys, "tasks": tasks, "queues": queues}.items():
+for name, group in {
+    "tenants": tenant_commands,
+    "keys": keys,
+    "operators": operators,
+    "tasks": tasks,
+    "queues": queues,
+}.items():
     # django-typer takes typer's own apps, though its types name only its subclass.
     Command.typer_app.add_typer(group.app, name=name)  # type: ignore[arg-type]
 Command.typer_app.command("doctor")(doctor.doctor)
