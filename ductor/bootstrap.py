@@ -68,11 +68,13 @@ def main(argv: list[str]) -> int:
         return testrun.main(arguments[1:])
     if missing := missing_app(os.environ.get("DUCTOR_APPS", "")):
         return _fail(f"DUCTOR_APPS names {missing!r}, which Python can't find: put its folder's parent into PYTHONPATH")
+    from ductor.addresses import base_url
     from ductor.cluster_settings import SettingInvalid, check_numbers
 
     try:
         # Asked before the settings ask, so that what can't be used is a line and not a traceback.
         check_numbers()
+        base_url()
     except SettingInvalid as failure:
         return _fail(str(failure))
     if arguments[:1] == ["up"]:

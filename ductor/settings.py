@@ -10,6 +10,7 @@ from pathlib import Path
 import environ
 
 from ductor.accounts_settings import ACCOUNT_APPS, ADMIN_APPS, account_settings, operators_database
+from ductor.addresses import base_url
 from ductor.cluster_settings import batch, lease_and_heartbeat, q_cluster
 from ductor.databases import connection_settings, secret_key
 from ductor.logging import logging_settings
@@ -27,6 +28,7 @@ DUCTOR_ROLE = env.str("DUCTOR_ROLE", "operator")
 DUCTOR_APPS = _names("DUCTOR_APPS")
 DUCTOR_QUEUES = _names("DUCTOR_QUEUES", "default")
 DUCTOR_METRICS_TOKEN = env.str("DUCTOR_METRICS_TOKEN", "")
+DUCTOR_BASE_URL = base_url()
 DUCTOR_LEASE_SECONDS, DUCTOR_HEARTBEAT_SECONDS = lease_and_heartbeat()
 DUCTOR_BATCH = batch()
 DUCTOR_DIRECT_URL = env.str("DATABASE_DIRECT_URL", "")

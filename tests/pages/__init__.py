@@ -1,0 +1,1 @@
+"""The tenant pages and the pages of signing in."""
