@@ -11,6 +11,7 @@ TABLES: dict[str, dict[str, str]] = {
     "workflows_step": {ENGINE: "select, insert", WEB: "select", WORKER: "select", OPERATOR: "select"},
     "workflows_partition": {ENGINE: _EVERY, OPERATOR: "select"},
     "workflows_admission": {ENGINE: "select, insert, delete", OPERATOR: "select"},
+    "workflows_cluster": {WORKER: _EVERY, OPERATOR: "select"},
 }
 
 _STARTERS = (WEB, WORKER, OPERATOR)

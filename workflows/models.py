@@ -1,5 +1,6 @@
 """The tables of work. Reads go through `queries`, writes through the verbs; none of them is written by Model.save()."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -101,3 +102,17 @@ class Admission(TenantModel):
     waiting = models.IntegerField()
     next_due_at = models.DateTimeField(null=True)
     wake_at = models.DateTimeField(null=True)
+
+
+class Cluster(models.Model):
+    """A cluster of workers and its last heartbeat. Belongs to no tenant."""
+
+    id = models.UUIDField(primary_key=True)
+    host = models.CharField(max_length=200)
+    pid = models.IntegerField()
+    queues = ArrayField(models.CharField(max_length=128))
+    status = models.CharField(max_length=32)
+    workers = models.IntegerField()
+    busy = models.IntegerField()
+    started_at = models.DateTimeField()
+    beat_at = models.DateTimeField()

@@ -35,14 +35,16 @@ class Cluster(django_q.cluster.Cluster):
         self.sentinel = ForkProcess(target=Sentinel, name="sentinel", kwargs=self.sentinel_arguments())
         with stop_signals_held():
             self.sentinel.start()
-        HealthRecorder(
+        self.health = HealthRecorder(
             pid=self.pid,
             sentinel_pid=self.sentinel.pid or 0,
             cluster_id=self.cluster_id,
+            plan=self.plan,
             board=self.board,
             drain=self.drain,
             started=self.started,
-        ).start()
+        )
+        self.health.start()
         return int(self.pid)
 
     def sentinel_arguments(self) -> dict[str, object]:
@@ -72,6 +74,8 @@ class Cluster(django_q.cluster.Cluster):
         finally:
             # An exception here must not leave through multiprocessing's exit, which waits for the sentinel.
             self.sentinel.kill()
+            if self.drain.is_set():
+                self.health.finish()
         return 0 if self.sentinel.exitcode == 0 and self.drain.is_set() else 1
 
     def stop(self) -> bool:
