@@ -5,6 +5,7 @@ from django.urls import include, path
 from ductor import public
 
 urlpatterns = [
+    path("api/v1/", include("tenants.api.urls")),
     path("api/v1/", include("workflows.api.urls")),
     path("accounts/", include("allauth.account.urls")),
     path("accounts/2fa/", include("allauth.mfa.urls")),

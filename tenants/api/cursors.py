@@ -1,4 +1,4 @@
-"""Opaque cursors: a place in a list that is ordered by id, signed for one tenant and one list.
+"""Opaque cursors: a place in a list (the id or name of its last row), signed for one tenant and one list.
 
 A cursor of another tenant, of another list, or one that was changed has no valid signature, so that it can neither
 be read nor guessed, and paging never leaves the tenant.
@@ -13,13 +13,13 @@ from tenants.api.errors import RequestInvalid
 _MAX_CHARACTERS = 256
 
 
-def write_cursor(*, tenant_id: UUID, listing: str, row_id: UUID) -> str:
-    """Return the cursor that goes on after the row `row_id` of `listing`."""
-    return _signer(tenant_id, listing).sign(row_id.hex)
+def write_cursor(*, tenant_id: UUID, listing: str, place: UUID | str) -> str:
+    """Return the cursor that goes on after the row at `place` of `listing`."""
+    return _signer(tenant_id, listing).sign(place.hex if isinstance(place, UUID) else place)
 
 
-def read_cursor(text: str, *, tenant_id: UUID, listing: str) -> UUID:
-    """Return the row's id that `write_cursor` stored.
+def read_cursor(text: str, *, tenant_id: UUID, listing: str) -> str:
+    """Return the place that `write_cursor` stored: an id as 32 hex digits, or a name.
 
     Raises:
         RequestInvalid: the cursor was not written for this tenant and list.
@@ -27,10 +27,9 @@ def read_cursor(text: str, *, tenant_id: UUID, listing: str) -> UUID:
     try:
         if len(text) > _MAX_CHARACTERS:
             raise signing.BadSignature
-        row_id = UUID(hex=_signer(tenant_id, listing).unsign(text))
+        return _signer(tenant_id, listing).unsign(text)
     except signing.BadSignature:
         raise RequestInvalid.parameter("cursor", "cursor", "This cursor belongs to no list of yours.") from None
-    return row_id
 
 
 def _signer(tenant_id: UUID, listing: str) -> signing.Signer:

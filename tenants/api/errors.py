@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tenants.errors import Invalid
+from tenants.errors import DuctorError, Invalid
 
 
 class RequestInvalid(Invalid):
@@ -32,3 +32,10 @@ class BodyTooLarge(Invalid):
 
     code = "too_large"
     http_status = 413
+
+
+class VersionRequired(DuctorError):
+    """Say by `If-Match` which version this change was decided on: the ETag of the answer that showed it."""
+
+    code = "version_required"
+    http_status = 428

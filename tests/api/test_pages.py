@@ -55,7 +55,7 @@ def test_a_cursor_of_another_tenant_of_another_list_or_changed_is_400() -> None:
     start(other.tenant, 3)
     theirs = other.get(f"{TASKS}?limit=1").json()["next_cursor"]
     mine = one.get(f"{TASKS}?limit=1").json()["next_cursor"]
-    elsewhere = write_cursor(tenant_id=one.tenant.id, listing="keys", row_id=new_id())
+    elsewhere = write_cursor(tenant_id=one.tenant.id, listing="keys", place=new_id())
     row, signature = mine.split(":")
     changed = f"{'0' if row[0] != '0' else '1'}{row[1:]}:{signature}"
     self_made = signing.Signer(key="a guess", salt=f"ductor.cursor:{one.tenant.id}:tasks").sign(new_id().hex)

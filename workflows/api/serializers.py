@@ -1,9 +1,9 @@
 """Tasks and steps as JSON documents. A list holds no inputs and outputs: a page of them could be 100 MB."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
+from tenants.api.documents import timestamp
 from workflows.queries import StepView, TaskSummary, TaskView
 
 
@@ -39,11 +39,6 @@ def task_document(task: TaskView, steps: Sequence[StepView] | None = None) -> di
     if steps is not None:
         document["steps"] = [_step_document(step) for step in steps]
     return document
-
-
-def timestamp(at: datetime | None) -> str | None:
-    """Return a time as RFC 3339 in UTC."""
-    return None if at is None else at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _step_document(step: StepView) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from workflows.queries import TaskView, get_task
 from workflows.states import TERMINAL
 
 MAX_WAITERS = 64
+MAX_WAIT_SECONDS = 20
 MAX_WAITERS_OF_A_TENANT = 16
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 0.5
