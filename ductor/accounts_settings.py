@@ -23,6 +23,8 @@ ACCOUNT_APPS = [
 ]
 ADMIN_APPS = ["unfold", "django.contrib.admin.apps.SimpleAdminConfig"]
 
+_VALIDATION = "django.contrib.auth.password_validation"
+
 # What a page may load and do: its own files, nothing inline, nothing of others. /admin/ has a wider one of its own.
 STRICT_POLICY = {
     "default-src": ["'none'"],
@@ -47,30 +49,27 @@ def account_settings(role: str) -> dict[str, Any]:
     """Return Django's and allauth's settings for a process of this role."""
     operator = role == "operator"
     tls = env.bool("DUCTOR_TLS", default=False)
-    prefix = "ductor_operator" if operator else "ductor"
     return {
         **_mail(),
-        "DEFAULT_FROM_EMAIL": env.str("DUCTOR_MAIL_FROM", default="Ductor <ductor@localhost>"),
+        **_sessions("ductor_operator" if operator else "ductor"),
+        **_transport(tls=tls),
+        **_sign_in(operator=operator, tls=tls),
+        "CONTENT_SECURITY_POLICY": {"DIRECTIVES": STRICT_POLICY},
+        "MESSAGE_STORAGE": "django.contrib.messages.storage.session.SessionStorage",
+    }
+
+
+def _sign_in(*, operator: bool, tls: bool) -> dict[str, Any]:
+    return {
         "AUTH_USER_MODEL": "people.Person",
         "AUTHENTICATION_BACKENDS": ["allauth.account.auth_backends.AuthenticationBackend"],
         "AUTH_PASSWORD_VALIDATORS": [
-            {"NAME": f"django.contrib.auth.password_validation.{name}"}
-            for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
+            {"NAME": f"{_VALIDATION}.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+            {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
+            {"NAME": f"{_VALIDATION}.NumericPasswordValidator"},
         ],
         "LOGIN_URL": "account_login",
         "LOGIN_REDIRECT_URL": "/admin/" if operator else "/app/",
-        "SESSION_COOKIE_NAME": f"{prefix}_session",
-        "SESSION_COOKIE_AGE": env.int("DUCTOR_SESSION_SECONDS", default=12 * 3600),
-        "SESSION_COOKIE_HTTPONLY": True,
-        "SESSION_COOKIE_SAMESITE": "Lax",
-        "CSRF_COOKIE_NAME": f"{prefix}_csrf",
-        "CSRF_COOKIE_SAMESITE": "Lax",
-        "CSRF_FAILURE_VIEW": "ductor.error_pages.csrf_failure",
-        "CSRF_TRUSTED_ORIGINS": env.list("DUCTOR_TRUSTED_ORIGINS", default=[]),
-        "SECURE_REFERRER_POLICY": "same-origin",
-        **_transport(tls=tls),
-        "CONTENT_SECURITY_POLICY": {"DIRECTIVES": STRICT_POLICY},
-        "MESSAGE_STORAGE": "django.contrib.messages.storage.session.SessionStorage",
         "ACCOUNT_ADAPTER": f"tenants.people.adapters.{'Operator' if operator else 'Tenant'}AccountAdapter",
         "ACCOUNT_USER_MODEL_USERNAME_FIELD": None,
         "ACCOUNT_LOGIN_METHODS": {"email"},
@@ -92,13 +91,27 @@ def account_settings(role: str) -> dict[str, Any]:
     }
 
 
+def _sessions(prefix: str) -> dict[str, Any]:
+    return {
+        "SESSION_COOKIE_NAME": f"{prefix}_session",
+        "SESSION_COOKIE_AGE": env.int("DUCTOR_SESSION_SECONDS", default=12 * 3600),
+        "SESSION_COOKIE_HTTPONLY": True,
+        "SESSION_COOKIE_SAMESITE": "Lax",
+        "CSRF_COOKIE_NAME": f"{prefix}_csrf",
+        "CSRF_COOKIE_SAMESITE": "Lax",
+        "CSRF_FAILURE_VIEW": "ductor.error_pages.csrf_failure",
+        "CSRF_TRUSTED_ORIGINS": env.list("DUCTOR_TRUSTED_ORIGINS", default=[]),
+    }
+
+
 def _transport(*, tls: bool) -> dict[str, Any]:
     """With `DUCTOR_TLS` a proxy in front speaks TLS and says so in X-Forwarded-Proto."""
     if not tls:
-        return {"SESSION_COOKIE_SECURE": False, "CSRF_COOKIE_SECURE": False}
+        return {"SECURE_REFERRER_POLICY": "same-origin"}
     return {
         "SESSION_COOKIE_SECURE": True,
         "CSRF_COOKIE_SECURE": True,
+        "SECURE_REFERRER_POLICY": "same-origin",
         "SECURE_SSL_REDIRECT": True,
         "SECURE_REDIRECT_EXEMPT": [r"^health/"],
         "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https"),
@@ -110,9 +123,8 @@ def _transport(*, tls: bool) -> dict[str, Any]:
 
 def _mail() -> dict[str, Any]:
     """`DUCTOR_EMAIL_URL` names the mail server; without one, mails are files in the folder `mail` under home()."""
+    sender = {"DEFAULT_FROM_EMAIL": env.str("DUCTOR_MAIL_FROM", default="Ductor <ductor@localhost>")}
     if env.str("DUCTOR_EMAIL_URL", default=""):
-        return dict(env.email_url("DUCTOR_EMAIL_URL"))
-    return {
-        "EMAIL_BACKEND": "django.core.mail.backends.filebased.EmailBackend",
-        "EMAIL_FILE_PATH": str(home() / "mail"),
-    }
+        return {**sender, **env.email_url("DUCTOR_EMAIL_URL")}
+    backend = "django.core.mail.backends.filebased.EmailBackend"
+    return {**sender, "EMAIL_BACKEND": backend, "EMAIL_FILE_PATH": str(home() / "mail")}

@@ -9,6 +9,7 @@ from typing import Any
 
 from csp.middleware import CSPMiddleware
 from django.conf import settings
+from django.contrib.auth import logout
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
@@ -20,7 +21,7 @@ from django_htmx.middleware import HtmxMiddleware
 
 from ductor.surfaces import is_page
 from tenants.cache import system_keys
-from tenants.people.second_factor import has_passed
+from tenants.people.second_factor import has_factor, has_passed
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -52,12 +53,17 @@ class PageMiddleware:
         return self.get_response(request)
 
     def _with_second_factor(self, request: HttpRequest) -> HttpResponseBase:
-        """Let nobody further into the operator surface without a second factor."""
-        if (
-            settings.DUCTOR_ROLE == "operator"
-            and request.user.is_authenticated
-            and not has_passed(request)
-            and not request.path_info.startswith("/accounts/")
-        ):
-            return HttpResponseRedirect(reverse("mfa_activate_totp"))
+        """Let nobody further into the operator surface without a second factor.
+
+        Whoever has none yet may set one up. A session of somebody who has one and did not give it is no half-open
+        door to the pages where factors are removed: it ends.
+        """
+        if settings.DUCTOR_ROLE != "operator" or not request.user.is_authenticated:
+            return self.get_response(request)
+        if not has_factor(request.user):
+            if not request.path_info.startswith("/accounts/"):
+                return HttpResponseRedirect(reverse("mfa_activate_totp"))
+        elif not has_passed(request):
+            logout(request)
+            return HttpResponseRedirect(reverse("account_login"))
         return self.get_response(request)

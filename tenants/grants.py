@@ -5,7 +5,7 @@ from tenants.db.roles import ENGINE, OPERATOR, WEB, WORKER
 _EVERY = "select, insert, update, delete"
 
 TABLES: dict[str, dict[str, str]] = {
-    "tenants_tenant": {ENGINE: "select", OPERATOR: "select"},
+    "tenants_tenant": {ENGINE: "select, insert", OPERATOR: "select"},
     "tenants_domain": {ENGINE: "select", OPERATOR: "select"},
     "tenants_policy": {ENGINE: "select, insert, update", WEB: "select", OPERATOR: "select"},
     "tenants_load": {ENGINE: _EVERY, WEB: "select", WORKER: "select", OPERATOR: "select"},
@@ -30,6 +30,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "tenants_require_scope": (WEB, WORKER, OPERATOR),
     "tenants_refuse_change": (WEB, WORKER, OPERATOR),
     "tenants_keep_key": (WEB, OPERATOR),
+    "tenants_provision": (OPERATOR,),
     "tenants_hold_limits": (),
     "tenants_set_policy": (OPERATOR,),
     "tenants_set_own_policy": (WEB,),
@@ -48,6 +49,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
 
 ENGINE_FUNCTIONS = frozenset(
     {
+        "tenants_provision",
         "tenants_set_policy",
         "tenants_set_own_policy",
         "tenants_read_usage",

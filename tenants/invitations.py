@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from tenants.audit import record
 from tenants.errors import AlreadyMember, IdentityInvalid, InvitationNotFound
 from tenants.identity import SYSTEM_TENANT_ID, new_id
+from tenants.makers import hold_maker
 from tenants.members import MemberView, get_member, parse_role, refuse_unless_owner
 from tenants.permissions import Role
 from tenants.principals import Principal
@@ -92,7 +93,7 @@ def invite(
 
     Raises:
         IdentityInvalid: no address, no role, or the system tenant, which has no members.
-        Forbidden: an owner is invited by somebody who is none.
+        Forbidden: an owner is invited by somebody who is none, or the inviter has been removed meanwhile.
     """
     if tenant_id == SYSTEM_TENANT_ID:
         raise IdentityInvalid("The system tenant has no members: nobody acts as it.")
@@ -102,6 +103,7 @@ def invite(
     token = secrets.token_urlsafe(32)
     values = [tenant_id, new_id(), address, wanted.value, _hash(token), Jsonb(principal.as_json()), VALID_SECONDS]
     with scope_of(tenant_id):
+        hold_maker(tenant_id, principal)
         [row] = query(_INSERT, values)
         view = InvitationView(*row)
         _record(tenant_id, principal, "invitation.create", view.id, reason, {"email": address, "role": wanted.value})

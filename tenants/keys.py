@@ -10,6 +10,7 @@ from rest_framework_api_key.crypto import KeyGenerator
 from tenants.audit import record
 from tenants.errors import Forbidden, IdentityInvalid, KeyNotFound
 from tenants.identity import SYSTEM_TENANT_ID, new_id, parse_name
+from tenants.makers import hold_maker
 from tenants.permissions import SCOPES, scopes_within
 from tenants.principals import Principal
 from tenants.queries import ApiKeyView, as_key
@@ -36,13 +37,19 @@ where tenant_id = %s and id = %s
 
 
 def create_api_key(
-    *, tenant_id: UUID, name: str, scopes: Iterable[str], expires_at: datetime | None = None, principal: Principal
+    *,
+    tenant_id: UUID,
+    name: str,
+    scopes: Iterable[str],
+    expires_at: datetime | None = None,
+    principal: Principal,
+    reason: str = "",
 ) -> tuple[ApiKeyView, str]:
     """Make a key; the second value is its plain text, which is never stored and can't be shown again.
 
     Raises:
         IdentityInvalid: the name breaks its rule, a scope is unknown, there is none, or the tenant is `system`.
-        Forbidden: a scope gives more than its maker may do.
+        Forbidden: a scope gives more than its maker may do, or the maker has been removed or revoked meanwhile.
     """
     if tenant_id == SYSTEM_TENANT_ID:
         raise IdentityInvalid("The system tenant has no keys: nobody acts as it.")
@@ -57,6 +64,7 @@ def create_api_key(
     plaintext, prefix, hashed = generator.generate()
     key_id = new_id()
     with scope_of(tenant_id):
+        hold_maker(tenant_id, principal)
         rows = query(
             _INSERT,
             [tenant_id, key_id, name, prefix, hashed, wanted, Jsonb(principal.as_json()), expires_at],
@@ -67,6 +75,7 @@ def create_api_key(
             act="key.create",
             target_kind="key",
             target_id=str(key_id),
+            reason=reason,
             after={"name": name, "prefix": prefix, "scopes": wanted},
         )
     return as_key(rows[0]), plaintext

@@ -3,16 +3,18 @@
 import getpass
 from dataclasses import dataclass, replace
 from typing import Literal
+from uuid import UUID
 
 from tenants.permissions import SCOPES, Permission, of_role, of_scopes
 
-Kind = Literal["key", "person", "command", "code", "system"]
+Kind = Literal["key", "person", "operator", "command", "code", "system"]
+
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """One actor: an API key, a person, a command's OS user, a handler's code, or the system itself.
+    """One actor: an API key, a person, an operator, a command's OS user, a handler's code, or the system itself.
 
-    A key acts by its scopes, a person by its role in the tenant; code, commands and the system are not asked.
+    A key acts by its scopes, a person by its role in the tenant; operators, code, commands and the system are not asked.
     `behind` names the person behind a key, where one is known.
     """
 
@@ -23,6 +25,11 @@ class Principal:
     request_id: str = ""
     behind: str = ""
     role: str = ""
+
+    @classmethod
+    def operator(cls, person_id: UUID, email: str, request_id: str) -> "Principal":
+        """Somebody signed in to the operator surface: of the platform, member of no tenant."""
+        return cls(kind="operator", id=str(person_id), name=email, scopes=SCOPES, request_id=request_id)
 
     @classmethod
     def command(cls) -> "Principal":

@@ -1,6 +1,4 @@
-"""Making tenants: an act of the owner's process, not of the web (DESIGN section 6, Roles)."""
-
-from django.db import transaction
+"""Making tenants: an act of the owner's process and of operators, never of the tenant surface (ADR 0014)."""
 
 from tenants.audit import record
 from tenants.errors import IdentityInvalid, SlugTaken
@@ -9,13 +7,18 @@ from tenants.models import ServiceClass
 from tenants.principals import Principal
 from tenants.queries import TenantView, get_tenant
 from tenants.scope import scope_of
-from tenants.store import query
+from tenants.store import call
 
 MAX_NAME = 200
 
 
 def create_tenant(
-    *, slug: str, name: str = "", service_class: str = ServiceClass.STANDARD.value, principal: Principal
+    *,
+    slug: str,
+    name: str = "",
+    service_class: str = ServiceClass.STANDARD.value,
+    principal: Principal,
+    reason: str = "",
 ) -> TenantView:
     """Make a tenant. It admits nothing until an operator sets its policy.
 
@@ -30,21 +33,17 @@ def create_tenant(
     if len(name) > MAX_NAME or not name.isprintable():
         raise IdentityInvalid(f"A display name is at most {MAX_NAME} printable characters.", seen=name[:64])
     tenant_id = new_id()
-    with transaction.atomic():
-        made = query(
-            "insert into tenants_tenant (id, slug, schema_name, name, status, service_class, created_at)"
-            " values (%s, %s, %s, %s, 'active', %s, ductor_now()) on conflict do nothing returning id",
-            [tenant_id, slug, slug.replace("-", "_"), name, service_class],
-        )
+    with scope_of(tenant_id):
+        ((made,),) = call("tenants_provision", tenant_id, slug, name, service_class)
         if not made:
             raise SlugTaken(f"The slug {slug!r} is taken or was used before; choose another one.", slug=slug)
-        with scope_of(tenant_id):
-            record(
-                tenant_id=tenant_id,
-                principal=principal,
-                act="tenant.create",
-                target_kind="tenant",
-                target_id=str(tenant_id),
-                after={"slug": slug, "name": name, "service_class": service_class},
-            )
+        record(
+            tenant_id=tenant_id,
+            principal=principal,
+            act="tenant.create",
+            target_kind="tenant",
+            target_id=str(tenant_id),
+            reason=reason,
+            after={"slug": slug, "name": name, "service_class": service_class},
+        )
     return get_tenant(slug=slug)

@@ -18,8 +18,12 @@ _owner: psycopg.Connection[Any] | None = None
 
 CLEAN = """
 truncate workflows_task, workflows_taskkey, workflows_step, workflows_partition, workflows_admission,
-  workflows_definition, tenants_turn, tenants_apikey, tenants_act, tenants_listener, tenants_domain,
-  tenants_cache_web, tenants_cache_worker, tenants_cache_operator;
+  workflows_definition, tenants_turn, tenants_apikey, tenants_member, tenants_invitation, tenants_act,
+  tenants_listener, workflows_cluster, tenants_domain, people_person, account_emailaddress,
+  account_emailconfirmation, mfa_authenticator, django_session, operators.people_person,
+  operators.account_emailaddress, operators.account_emailconfirmation, operators.mfa_authenticator,
+  operators.django_session, operators.django_admin_log, tenants_cache_web, tenants_cache_worker,
+  tenants_cache_operator;
 delete from tenants_policy where tenant_id <> '00000000-0000-7000-8000-000000000000';
 delete from tenants_load where tenant_id <> '00000000-0000-7000-8000-000000000000';
 delete from tenants_tenant where id <> '00000000-0000-7000-8000-000000000000';

@@ -17,7 +17,7 @@ def cache_table(surface: str) -> migrations.RunSQL:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tenants", "0001_initial")]
+    dependencies = [("tenants", "0001_members")]
 
     operations = [
         SqlFunction("refuse_change", 1),

@@ -20,6 +20,7 @@ class Migration(migrations.Migration):
         SqlFunction("now", 1),
         SqlFunction("raise", 1),
         SqlFunction("require_scope", 1),
+        SqlFunction("provision", 1),
         SqlFunction("turn_blocked", 1),
         SqlFunction("queue_clock", 1),
         SqlFunction("wake", 1),

@@ -83,7 +83,7 @@ def _connections_in_use() -> int:
 
 
 def _middleware() -> list[str]:
-    return ["ductor.middleware.RequestMiddleware", "ductor.middleware.TenantMiddleware"]
+    return ["ductor.middleware.RequestMiddleware", "ductor.tenant_middleware.TenantMiddleware"]
 
 
 def test_requests_of_many_tenants_see_their_own_in_shared_threads(ask: Callable[..., Any]) -> None:

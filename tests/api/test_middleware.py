@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from django.http import StreamingHttpResponse
 
-from ductor.middleware import _keep_attached, accepted_request_id, is_public
+from ductor.middleware import accepted_request_id
+from ductor.surfaces import is_page, is_public
+from ductor.tenant_middleware import _keep_attached
 from tenants.identity import new_id
 from tenants.scope import attached
 
@@ -26,7 +28,9 @@ def test_any_other_request_id_is_replaced(presented: str) -> None:
     assert accepted_request_id(taken) == taken
 
 
-@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics", "/problems/not-found"])
+@pytest.mark.parametrize(
+    "path", ["/health/live", "/health/ready", "/metrics", "/problems/not-found", "/accounts/login/"]
+)
 def test_the_public_list(path: str) -> None:
     assert is_public(path)
 
@@ -37,6 +41,16 @@ def test_the_public_list(path: str) -> None:
 )
 def test_all_else_is_not_public(path: str) -> None:
     assert not is_public(path)
+
+
+@pytest.mark.parametrize("path", ["/app/", "/accounts/login/", "/admin/tenants/"])
+def test_pages_have_sessions(path: str) -> None:
+    assert is_page(path)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/tasks", "/app", "/appx/", "//app/", "/api/v1/app/", "/metrics", "/"])
+def test_all_else_knows_no_session(path: str) -> None:
+    assert not is_page(path)
 
 
 def test_a_streamed_body_is_made_with_the_tenant_attached_and_leaves_none_behind() -> None:

@@ -28,6 +28,8 @@ TENANTLESS = {
 # SECURITY DEFINER functions that act for many tenants: why each may.
 CROSS_TENANT = {
     "tenants_find_api_key": "runs before a tenant is known; answers one row for one hash",
+    "tenants_find_invitation": "runs before a tenant is known; answers one row for one digest",
+    "tenants_list_memberships": "names the tenants of one person, who is not in one yet",
     "workflows_claim_tasks": "the fair order is over all tenants",
     "workflows_finish_tasks": "a batch of claims, each with its tenant and token",
     "workflows_heartbeat_tasks": "a batch of claims, each with its tenant and token",
@@ -96,7 +98,7 @@ def test_one_tenant_definer_functions_check_the_scope_first() -> None:
     for name, definer, arguments, body, is_trigger, *_ in rows(LIVE):
         if definer and "p_tenant_id" in (arguments or []) and not is_trigger:
             first = body.split("begin", 1)[-1].strip().split(";")[0]
-            if name in ("workflows_mark_fault", "tenants_check_domain"):
+            if name in ("workflows_mark_fault", "tenants_check_domain", "tenants_find_membership"):
                 continue
             assert first == "perform tenants_require_scope(p_tenant_id)", name
 

@@ -23,7 +23,17 @@ from workflows.claims import Claim, ClaimedTask, Outcome, StepRecord
 VERBS = {
     "tenants.acts": ["list_acts"],
     "tenants.audit": ["record", "record_system"],
+    "tenants.authentication": ["find_membership", "list_memberships"],
+    "tenants.invitations": [
+        "accept_invitation",
+        "find_invitation",
+        "invite",
+        "list_invitations",
+        "revoke_invitation",
+    ],
     "tenants.keys": ["create_api_key", "revoke_api_key"],
+    "tenants.members": ["change_role", "get_member", "list_members", "remove_member"],
+    "tenants.people.operators": ["create_operator", "list_operators", "remove_operator", "reset_operator"],
     "tenants.policy": ["set_freeze", "set_own_policy", "set_tenant_policy"],
     "tenants.provisioning": ["create_tenant"],
     "tenants.queries": ["get_policy", "get_tenant", "list_keys", "list_tenants", "list_usage"],
@@ -31,6 +41,7 @@ VERBS = {
     "workflows.admission": ["enqueue"],
     "workflows.cancelling": ["cancel"],
     "workflows.claims": ["finish", "heartbeat", "record_steps", "release", "take"],
+    "workflows.clusters": ["beat", "leave", "list_clusters"],
     "workflows.faults": ["clear_fault", "mark_fault"],
     "workflows.queries": ["get_task", "list_steps", "list_summaries", "list_tasks"],
     "workflows.recovery": ["recover"],
@@ -44,7 +55,17 @@ NO_VERBS = {"workflows.turns": ["run_turn"], "workflows.wakeup": ["wait"]}
 WITHOUT_IDS = {
     "tenants.audit.record": "writes a fact about what the verb around it did",
     "tenants.audit.record_system": "writes a fact about the platform",
+    "tenants.authentication.find_membership": "asks whether somebody is a member",
+    "tenants.authentication.list_memberships": "for one person, before a tenant is known",
+    "tenants.invitations.accept_invitation": "by a token of 256 random bits, before the person is in a tenant",
+    "tenants.invitations.find_invitation": "by a token of 256 random bits",
+    "tenants.invitations.invite": "makes an invitation",
+    "tenants.invitations.list_invitations": "names only the tenant",
     "tenants.keys.create_api_key": "makes a key",
+    "tenants.people.operators.create_operator": "operators belong to no tenant",
+    "tenants.people.operators.list_operators": "operators belong to no tenant",
+    "tenants.people.operators.remove_operator": "operators belong to no tenant",
+    "tenants.people.operators.reset_operator": "operators belong to no tenant",
     "tenants.policy.set_freeze": "names only the tenant, which the scope checks",
     "tenants.policy.set_own_policy": "names only the tenant",
     "tenants.policy.set_tenant_policy": "names only the tenant",
@@ -57,6 +78,9 @@ WITHOUT_IDS = {
     "tenants.queues.list_queues": "queues belong to no tenant",
     "workflows.admission.enqueue": "makes tasks; keys of other tenants are covered in test_row_security",
     "workflows.claims.take": "the fair order names tasks, not the caller",
+    "workflows.clusters.beat": "clusters belong to no tenant",
+    "workflows.clusters.leave": "clusters belong to no tenant",
+    "workflows.clusters.list_clusters": "clusters belong to no tenant",
     "workflows.faults.clear_fault": "names only the tenant",
     "workflows.faults.mark_fault": "names only the tenant",
     "workflows.recovery.recover": "takes no id",
@@ -85,6 +109,17 @@ MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
     "tenants.keys.revoke_api_key": lambda t, i: verb("tenants.keys.revoke_api_key")(
         tenant_id=t.id, key_id=i, principal=PRINCIPAL
     ),
+    "tenants.invitations.revoke_invitation": lambda t, i: verb("tenants.invitations.revoke_invitation")(
+        tenant_id=t.id, invitation_id=i, principal=PRINCIPAL
+    ),
+    "tenants.members.change_role": lambda t, i: verb("tenants.members.change_role")(
+        tenant_id=t.id, member_id=i, role="viewer", principal=PRINCIPAL
+    ),
+    "tenants.members.get_member": lambda t, i: verb("tenants.members.get_member")(tenant_id=t.id, member_id=i),
+    "tenants.members.list_members": lambda t, i: verb("tenants.members.list_members")(tenant_id=t.id, after=i),
+    "tenants.members.remove_member": lambda t, i: verb("tenants.members.remove_member")(
+        tenant_id=t.id, member_id=i, principal=PRINCIPAL
+    ),
     "tenants.queries.list_keys": lambda t, i: verb("tenants.queries.list_keys")(tenant_id=t.id, before=i),
     "tenants.acts.list_acts": lambda t, i: verb("tenants.acts.list_acts")(tenant_id=t.id, before=i),
     "workflows.cancelling.cancel": lambda t, i: verb("workflows.cancelling.cancel")(
@@ -108,7 +143,8 @@ MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
 def test_every_public_verb_is_listed_and_has_its_row() -> None:
     """Walks every module of the two apps, so that a verb in a new room is found as well."""
     found: dict[str, list[str]] = {}
-    for module in [f"{app}.{path.stem}" for app in ("tenants", "workflows") for path in Path(app).glob("[a-z]*.py")]:
+    rooms = ("tenants", "tenants.people", "workflows")
+    for module in [f"{app}.{path.stem}" for app in rooms for path in Path(app.replace(".", "/")).glob("[a-z]*.py")]:
         for name, function in vars(import_module(module)).items():
             if not inspect.isfunction(function) or function.__module__ != module or name.startswith("_"):
                 continue

@@ -27,6 +27,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(blank=True, max_length=200)),
                 ("is_active", models.BooleanField(default=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("session_epoch", models.IntegerField(default=0)),
             ],
             options={
                 "abstract": False,
