@@ -11,9 +11,13 @@ from collections.abc import Iterator
 import pytest
 
 os.environ["DUCTOR_ROLE"] = "test"
+# The processes that tests start note statements in the same file, since they install the same app.
+os.environ["DUCTOR_APPS"] = "tests.watching"
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ductor.settings")
 if "DUCTOR_DATABASE_URL_TEST" not in os.environ:
     raise SystemExit("The suite needs its own server: run `python3 manage.py test`.")
+
+os.environ["DUCTOR_TEST_UNNAMED"] = os.path.join(os.environ["DUCTOR_HOME"], "unnamed-statements")
 
 import django
 

@@ -10,9 +10,8 @@ from django.db.backends.signals import connection_created
 
 from ductor.databases import connection_settings, psycopg_parameters
 from tenants.db.base import DatabaseWrapper
-from tenants.db.guard import names_tenant_table
+from tests.watching import statements
 
-_unnamed: list[str] = []
 _touched = False
 _owner: psycopg.Connection[Any] | None = None
 
@@ -38,34 +37,30 @@ where cache_key !~ '^(system|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0
 """
 
 
-def watch(execute: Any, sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
-    """Note each statement that goes to a tenant table without naming `tenant_id`."""
+def _note_touch(execute: Any, sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
     global _touched
     _touched = True
-    text = str(sql)
-    if names_tenant_table(text) and "tenant_id" not in text:
-        _unnamed.append(text)
     return execute(sql, params, many, context)
 
 
-def _watch_new(connection: Any, **_: Any) -> None:
-    if connection.settings_dict.get("ROLE") not in ("owner", "operator") and watch not in connection.execute_wrappers:
-        connection.execute_wrappers.append(watch)
+def _watch_touch(connection: Any, **_: Any) -> None:
+    if _note_touch not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_note_touch)
 
 
-connection_created.connect(_watch_new, dispatch_uid="tests-watch")
+connection_created.connect(_watch_touch, dispatch_uid="tests-touch")
 
 
 def begin_test() -> None:
     """Forget what earlier tests sent."""
     global _touched
     _touched = False
-    _unnamed.clear()
+    statements.take()
 
 
 def end_test() -> list[str]:
     """Empty the tables if the test touched the database; returns the statements and cache keys without a tenant."""
-    found = list(_unnamed)
+    found = statements.take()
     if _touched:
         connections["default"].close()
         found += [key for (key,) in owner().execute(KEYS_WITHOUT_TENANT).fetchall()]

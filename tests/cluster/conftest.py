@@ -17,7 +17,7 @@ def cluster_env(tmp_path: Path) -> dict[str, str]:
     return {
         **os.environ,
         "DUCTOR_ROLE": "worker",
-        "DUCTOR_APPS": "tests.cluster.chores",
+        "DUCTOR_APPS": "tests.cluster.chores,tests.watching",
         "DUCTOR_LEASE_SECONDS": "2",
         "DUCTOR_HEARTBEAT_SECONDS": "0.5",
         "DUCTOR_WORKERS": "2",

@@ -136,7 +136,7 @@ def test_the_app_is_installed_by_its_setting() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
-        env={**os.environ, "DUCTOR_ROLE": "worker", "DUCTOR_APPS": "ductor.demo"},
+        env={**os.environ, "DUCTOR_ROLE": "worker", "DUCTOR_APPS": "ductor.demo,tests.watching"},
         capture_output=True,
         text=True,
         check=True,

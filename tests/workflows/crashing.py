@@ -12,7 +12,7 @@ def worker_environment(trace: Path, crash_point: str = "") -> dict[str, str]:
     return {
         **os.environ,
         "DUCTOR_ROLE": "worker",
-        "DUCTOR_APPS": "tests.workflows.authors",
+        "DUCTOR_APPS": "tests.workflows.authors,tests.watching",
         "DUCTOR_TEST_TRACE": str(trace),
         "DUCTOR_TEST_CRASH_POINT": crash_point,
     }

@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+from django.db import connection, transaction
+
 from ductor import Context, Retry, Workflow
 from workflows import engine, step_threads
 
@@ -19,6 +21,7 @@ hang = Workflow("chore-hang", version=1)
 deaf = Workflow("chore-deaf", version=1)
 frozen = Workflow("chore-frozen", version=1)
 split = Workflow("chore-split", version=1)
+careless = Workflow("chore-careless", version=1)
 
 if "DUCTOR_TEST_GRACE" in os.environ:
     # Ten seconds of grace are right for people and too long for a test; what happens after them is the same.
@@ -84,3 +87,10 @@ def hang_in_a_thread(ctx: Context[Any]) -> None:
 @split.step(after=begin)
 def work_beside_it(ctx: Context[Any]) -> None:
     trace(ctx)
+
+
+@careless.step
+def forget_the_tenant(ctx: Context[Any]) -> None:
+    trace(ctx)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("select name from workflows_definition")

@@ -1,0 +1,1 @@
+"""The app that watches statements, installed by DUCTOR_APPS in every process of the suite."""
