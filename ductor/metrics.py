@@ -38,11 +38,16 @@ class Measure(NamedTuple):
     faults: int
 
 
+def read_measures() -> list[Measure]:
+    """Return the sums of every service class in every queue (for operators)."""
+    return [Measure(*row) for row in call("workflows_measure_classes")]
+
+
 class ClassCollector(Collector):
     """Reads the sums of every service class and queue at each scrape."""
 
     def collect(self) -> Iterator[Metric]:
-        measures = [Measure(*row) for row in call("workflows_measure_classes")]
+        measures = read_measures()
         yield _gauge("ductor_tasks_queued", "Tasks ready to be claimed.", measures, "queued")
         yield _gauge("ductor_tasks_waiting", "Tasks that wait for a time or a retry.", measures, "waiting")
         yield _gauge("ductor_leases_active", "Tasks under a lease.", measures, "leased")

@@ -205,6 +205,12 @@ class LimitInvalid(Invalid):
     sqlstate = "TN422"
 
 
+class ReasonMissing(Invalid):
+    """This act needs a reason, which is kept in the audit."""
+
+    code = "reason_missing"
+
+
 class QueueUnknown(Invalid):
     """There is no such queue; queues are made by `manage.py ductor queues create`."""
 

@@ -14,7 +14,7 @@ Kind = Literal["key", "person", "operator", "command", "code", "system"]
 class Principal:
     """One actor: an API key, a person, an operator, a command's OS user, a handler's code, or the system itself.
 
-    A key acts by its scopes, a person by its role in the tenant; operators, code, commands and the system are not asked.
+    A key acts by its scopes, a person by its role in the tenant; the others are not asked.
     `behind` names the person behind a key, where one is known.
     """
 
