@@ -65,7 +65,10 @@ def snapshot(server: EmbeddedServer) -> list[Any]:
         settings = "select setrole::regrole::text, setconfig from pg_db_role_setting order by 1"
         members = "select roleid::regrole::text, member::regrole::text from pg_auth_members order by 1, 2"
         access = "select datdba::regrole::text, datacl::text from pg_database where datname = 'shop'"
-        schema = "select nspowner::regrole::text, nspacl::text from pg_namespace where nspname = 'public'"
+        schema = (
+            "select nspowner::regrole::text, nspacl::text from pg_namespace"
+            " where nspname in ('public', 'operators') order by nspname desc"
+        )
         return [admin.execute(query).fetchall() for query in (ROLES, settings, members, access, schema)]
 
 
@@ -88,12 +91,16 @@ def test_any_able_login_makes_roles_that_row_security_binds(server: EmbeddedServ
         "idle_in_transaction_session_timeout=30s",
     ]
     assert "statement_timeout=60s" in dict(settings)["ductor_worker"]
-    assert dict(settings)["ductor_operator"] == dict(settings)["ductor_web"]
+    assert dict(settings)["ductor_operator"] == [
+        "search_path=operators, public, pg_temp",
+        *dict(settings)["ductor_web"][1:],
+    ]
     assert [row for row in members if row[0] == "ductor_engine" and row[1] != "boss"] == [
         ("ductor_engine", "ductor_owner")
     ]
     assert database[0][0] == "ductor_owner"
     assert schema[0][0] == "pg_database_owner"
+    assert schema[1] == ("ductor_owner", "{ductor_owner=UC/ductor_owner,ductor_operator=U/ductor_owner}")
     assert said == ["creating database shop", "making the database roles"]
 
 
