@@ -73,6 +73,12 @@ def check_numbers() -> None:
     batch()
 
 
+def api_rate() -> int:
+    """API requests of a tenant in 60 seconds that one server process takes: its share of `DUCTOR_API_RATE`."""
+    rate = number_from("DUCTOR_API_RATE", default=60_000, least=1, most=100_000_000)
+    return max(1, rate // number_from("DUCTOR_SERVER_PROCESSES", default=1, least=1, most=64))
+
+
 def number_from(variable: str, *, default: int, least: int, most: int) -> int:
     """A whole number from the environment. Raises SettingInvalid when it is none or out of range."""
     text = os.environ.get(variable, "").strip()

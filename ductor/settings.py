@@ -11,7 +11,7 @@ import environ
 
 from ductor.accounts_settings import ACCOUNT_APPS, ADMIN_APPS, account_settings, operators_database
 from ductor.addresses import base_url
-from ductor.cluster_settings import batch, lease_and_heartbeat, q_cluster
+from ductor.cluster_settings import api_rate, batch, lease_and_heartbeat, q_cluster
 from ductor.databases import connection_settings, secret_key
 from ductor.logging import logging_settings
 
@@ -31,6 +31,7 @@ DUCTOR_METRICS_TOKEN = env.str("DUCTOR_METRICS_TOKEN", "")
 DUCTOR_BASE_URL = base_url()
 DUCTOR_LEASE_SECONDS, DUCTOR_HEARTBEAT_SECONDS = lease_and_heartbeat()
 DUCTOR_BATCH = batch()
+DUCTOR_PROCESS_API_RATE = api_rate()
 DUCTOR_DIRECT_URL = env.str("DATABASE_DIRECT_URL", "")
 
 DEBUG = False
@@ -91,6 +92,7 @@ MIDDLEWARE = [
     "ductor.page_middleware.PageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "ductor.tenant_middleware.TenantMiddleware",
+    "ductor.rates.RateMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
 # Sessions, authentication and messages stand in PageMiddleware, where the admin's checks don't look.

@@ -52,9 +52,11 @@ def build_caller(*scopes: str, tenant: TenantView | None = None, **limits: Any) 
 
 
 def comparable(response: HttpResponse) -> tuple[int, dict[str, str], bytes]:
-    """All that a client can tell an answer by, with the request id taken out."""
+    """All that a client can tell an answer by, with the request id and his own count taken out."""
     request_id = response["X-Request-Id"]
-    headers = {name: value for name, value in response.headers.items() if name != "X-Request-Id"}
+    # How many requests the caller has left is his own doing, and differs between any two of his requests.
+    own = ("X-Request-Id", "RateLimit")
+    headers = {name: value for name, value in response.headers.items() if name not in own}
     return response.status_code, headers, response.content.replace(request_id.encode(), b"<request>")
 
 

@@ -226,7 +226,9 @@ def test_one_s_key_does_not_tell_another_s_load() -> None:
     beside = quiet.start()
     names = set(alone.headers) | set(beside.headers)
     changed = {name for name in names if alone.headers.get(name) != beside.headers.get(name)}
-    assert changed <= {"X-Request-Id", "Location", "Content-Length"}
+    assert changed <= {"X-Request-Id", "Location", "Content-Length", "RateLimit"}
+    left = [int(answer["RateLimit"].partition("r=")[2].partition(";")[0]) for answer in (alone, beside)]
+    assert left[0] - left[1] == 1
 
 
 def test_a_quota_refusal_says_when_to_come_back_and_writes_nothing() -> None:
