@@ -51,7 +51,7 @@ def account_settings(role: str) -> dict[str, Any]:
     tls = env.bool("DUCTOR_TLS", default=False)
     return {
         **_mail(),
-        **_sessions("ductor_operator" if operator else "ductor"),
+        **_sessions(operator=operator, tls=tls),
         **_transport(tls=tls),
         **_sign_in(operator=operator, tls=tls),
         "CONTENT_SECURITY_POLICY": {"DIRECTIVES": STRICT_POLICY},
@@ -66,6 +66,10 @@ def _sign_in(*, operator: bool, tls: bool) -> dict[str, Any]:
         "AUTH_PASSWORD_VALIDATORS": [
             {"NAME": f"{_VALIDATION}.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
             {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
+            {
+                "NAME": f"{_VALIDATION}.UserAttributeSimilarityValidator",
+                "OPTIONS": {"user_attributes": ("email", "name")},
+            },
             {"NAME": f"{_VALIDATION}.NumericPasswordValidator"},
         ],
         "LOGIN_URL": "account_login",
@@ -81,6 +85,8 @@ def _sign_in(*, operator: bool, tls: bool) -> dict[str, Any]:
         "ACCOUNT_LOGOUT_REDIRECT_URL": "/accounts/login/",
         "ACCOUNT_SESSION_REMEMBER": True,
         "ACCOUNT_REAUTHENTICATION_TIMEOUT": 300,
+        # Not by a code in a mail: whoever holds a session may hold the mailbox, too.
+        "ACCOUNT_REAUTHENTICATION_METHODS": ("password", "mfa"),
         "MFA_ADAPTER": "tenants.people.adapters.SealedMFAAdapter",
         "MFA_SUPPORTED_TYPES": ["totp", "webauthn", "recovery_codes"],
         "MFA_PASSKEY_LOGIN_ENABLED": True,
@@ -91,12 +97,14 @@ def _sign_in(*, operator: bool, tls: bool) -> dict[str, Any]:
     }
 
 
-def _sessions(prefix: str) -> dict[str, Any]:
+def _sessions(*, operator: bool, tls: bool) -> dict[str, Any]:
+    # With TLS, the browser itself holds these cookies to this one host: no sibling of it can plant or read them.
+    prefix = ("__Host-" if tls else "") + ("ductor_operator" if operator else "ductor")
     return {
         "SESSION_COOKIE_NAME": f"{prefix}_session",
         "SESSION_COOKIE_AGE": env.int("DUCTOR_SESSION_SECONDS", default=12 * 3600),
         "SESSION_COOKIE_HTTPONLY": True,
-        "SESSION_COOKIE_SAMESITE": "Lax",
+        "SESSION_COOKIE_SAMESITE": "Strict" if operator else "Lax",
         "CSRF_COOKIE_NAME": f"{prefix}_csrf",
         "CSRF_COOKIE_SAMESITE": "Lax",
         "CSRF_FAILURE_VIEW": "ductor.error_pages.csrf_failure",
@@ -106,9 +114,12 @@ def _sessions(prefix: str) -> dict[str, Any]:
 
 def _transport(*, tls: bool) -> dict[str, Any]:
     """With `DUCTOR_TLS` a proxy in front speaks TLS and says so in X-Forwarded-Proto."""
+    # Limits on signing in count by address: behind a proxy everybody would share the proxy's.
+    proxies = {"ALLAUTH_TRUSTED_PROXY_COUNT": env.int("DUCTOR_TRUSTED_PROXIES", default=1 if tls else 0)}
     if not tls:
-        return {"SECURE_REFERRER_POLICY": "same-origin"}
+        return {**proxies, "SECURE_REFERRER_POLICY": "same-origin"}
     return {
+        **proxies,
         "SESSION_COOKIE_SECURE": True,
         "CSRF_COOKIE_SECURE": True,
         "SECURE_REFERRER_POLICY": "same-origin",

@@ -185,8 +185,16 @@ def secret_key(role: str) -> str:
     """Return the SECRET_KEY of the role's surface: the operator surface has one of its own.
 
     From `DUCTOR_OPERATOR_SECRET_KEY` or `DUCTOR_SECRET_KEY`; else a random one, made once and kept under home().
+
+    Raises:
+        DatabaseUnclear: both surfaces are given the same, so that what one signs the other would take.
     """
     surface = "operator" if role == "operator" else "tenant"
+    given = [os.environ.get(variable) for variable in ("DUCTOR_SECRET_KEY", "DUCTOR_OPERATOR_SECRET_KEY")]
+    if given[0] and given[0] == given[1]:
+        raise DatabaseUnclear(
+            "DUCTOR_SECRET_KEY and DUCTOR_OPERATOR_SECRET_KEY are the same: each surface needs its own"
+        )
     name = "DUCTOR_OPERATOR_SECRET_KEY" if surface == "operator" else "DUCTOR_SECRET_KEY"
     if value := os.environ.get(name):
         return value

@@ -21,6 +21,11 @@ def ready(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "ready"})
 
 
+def absent(request: HttpRequest, rest: str = "") -> JsonResponse:
+    """Stand where a library has a page that this surface must not have."""
+    raise Http404
+
+
 @require_safe
 def explain_problem(request: HttpRequest, slug: str) -> JsonResponse:
     """Explain one problem type; this is where the `type` of a problem document points to."""

@@ -78,6 +78,8 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": f"tenants_cache_{_CACHES_BY_ROLE.get(DUCTOR_ROLE, 'operator')}",
         "KEY_FUNCTION": "tenants.cache.key_function",
+        # Attempts to sign in are counted here: a default of 300 rows would let anybody push a count out by many others.
+        "OPTIONS": {"MAX_ENTRIES": 20_000},
     }
 }
 

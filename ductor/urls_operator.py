@@ -4,8 +4,13 @@ from django.urls import include, path
 
 from ductor import metrics, public
 
+# Operators come and go by `manage.py ductor operators` alone: no mail opens an account, and no mailbox is a way in.
+_BY_MAIL = ("signup/", "email/", "confirm-email/", "password/reset/", "password/set/", "reauthenticate/code/")
+
 urlpatterns = [
     path("metrics", metrics.scrape, name="metrics"),
+    *[path(f"accounts/{page}", public.absent) for page in _BY_MAIL],
+    *[path(f"accounts/{page}<path:rest>", public.absent) for page in _BY_MAIL],
     path("accounts/", include("allauth.account.urls")),
     path("accounts/2fa/", include("allauth.mfa.urls")),
     path("health/live", public.live, name="health-live"),

@@ -2,9 +2,12 @@
 
 import base64
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context as allauth_context
 from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives import hashes
@@ -33,6 +36,18 @@ class TenantAccountAdapter(_LowerCaseAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return offer_of(request) is not None
 
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Send a mail whose links begin with DUCTOR_BASE_URL, whatever host the request named.
+
+        Anybody may ask for a mail under any host that is served here, a tenant's own domain among them: a link with
+        the key of a password must not lead there.
+        """
+        request, base = allauth_context.request, settings.DUCTOR_BASE_URL
+        origins = tuple(f"{scheme}://{request.get_host()}/" for scheme in ("http", "https"))
+        led_home = {name: _at(base, value) for name, value in context.items() if str(value).startswith(origins)}
+        site = SimpleNamespace(name="Ductor", domain=urlsplit(base).netloc)
+        super().send_mail(template_prefix, email, {"current_site": site, **context, **led_home})
+
     def is_email_verified(self, request: HttpRequest, email: str) -> bool:
         """The token of an invitation is known from the mail to its address alone, so it proves the address."""
         offer: InvitationOffer | None = offer_of(request)
@@ -58,6 +73,10 @@ class SealedMFAAdapter(DefaultMFAAdapter):
 
     def _get_user_identifier(self, user: Any) -> str:
         return str(user.email)
+
+
+def _at(base: str, address: str) -> str:
+    return base + urlsplit(address)._replace(scheme="", netloc="").geturl()
 
 
 @lru_cache(maxsize=4)
