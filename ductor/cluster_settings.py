@@ -24,9 +24,9 @@ def q_cluster() -> dict[str, Any]:
         "broker_class": "ductor.broker.Broker",
         "cache": "default",
         "workers": number_from("DUCTOR_WORKERS", default=2, least=1, most=256),
-        # django-q2's scheduler and result saving use tables that no worker role may touch.
+        # The sentinel never touches the database; schedules are fired by a task of the system tenant.
         "scheduler": False,
-        "save_limit": -1,
+        "save_limit": number_from("DUCTOR_Q2_SAVE_LIMIT", default=10_000, least=0, most=1_000_000_000),
         "max_attempts": 1,
         "ack_failures": True,
         "timeout": STEP_TIMEOUT_SECONDS + STEP_GRACE_SECONDS,
@@ -37,6 +37,11 @@ def q_cluster() -> dict[str, Any]:
         # A daemonic process may have no children, and handlers may well want some.
         "daemonize_workers": False,
     }
+
+
+def q2_timeout() -> float:
+    """The longest that a call through django-q2's interface may take, in seconds. Raises SettingInvalid."""
+    return seconds_from("DUCTOR_Q2_TIMEOUT_SECONDS", default=STEP_TIMEOUT_SECONDS, least=1, most=86_400)
 
 
 def seconds_from(variable: str, *, default: float, least: float, most: float) -> float:
@@ -69,6 +74,7 @@ def batch() -> int:
 def check_numbers() -> None:
     """Read every number of this module once. Raises SettingInvalid for the first that can't be used."""
     q_cluster()
+    q2_timeout()
     lease_and_heartbeat()
     batch()
 

@@ -11,7 +11,7 @@ import environ
 
 from ductor.accounts_settings import ACCOUNT_APPS, ADMIN_APPS, account_settings, operators_database
 from ductor.addresses import base_url
-from ductor.cluster_settings import api_rate, batch, lease_and_heartbeat, q_cluster
+from ductor.cluster_settings import api_rate, batch, lease_and_heartbeat, q2_timeout, q_cluster
 from ductor.databases import connection_settings, secret_key
 from ductor.logging import logging_settings
 
@@ -32,6 +32,8 @@ DUCTOR_BASE_URL = base_url()
 DUCTOR_LEASE_SECONDS, DUCTOR_HEARTBEAT_SECONDS = lease_and_heartbeat()
 DUCTOR_BATCH = batch()
 DUCTOR_PROCESS_API_RATE = api_rate()
+DUCTOR_Q2_FUNCTIONS = _names("DUCTOR_Q2_FUNCTIONS")
+DUCTOR_Q2_TIMEOUT_SECONDS = q2_timeout()
 DUCTOR_DIRECT_URL = env.str("DATABASE_DIRECT_URL", "")
 
 DEBUG = False
@@ -49,6 +51,7 @@ SHARED_APPS = [
     "retention",
     "django_tenants",
     "django_q",
+    "ductor.contrib.q2",
     "django_prometheus",
     "django_typer",
     "rest_framework",

@@ -22,7 +22,7 @@ truncate workflows_task, workflows_taskkey, workflows_step, workflows_partition,
   account_emailconfirmation, mfa_authenticator, django_session, operators.people_person,
   operators.account_emailaddress, operators.account_emailconfirmation, operators.mfa_authenticator,
   operators.django_session, operators.django_admin_log, tenants_cache_web, tenants_cache_worker,
-  tenants_cache_operator;
+  tenants_cache_operator, django_q_task, django_q_schedule, django_q_ormq;
 delete from tenants_policy where tenant_id <> '00000000-0000-7000-8000-000000000000';
 delete from tenants_load where tenant_id <> '00000000-0000-7000-8000-000000000000';
 delete from tenants_tenant where id <> '00000000-0000-7000-8000-000000000000';

@@ -31,6 +31,7 @@ class NewTask:
     delay_seconds: float | None = None
     max_failures: int = 3
     origin_source: str = "code"
+    id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def enqueue(
 
 def _document(task: NewTask, principal: Principal) -> dict[str, Any]:
     return {
-        "id": str(new_id()),
+        "id": str(task.id or new_id()),
         "key": task.key,
         "content_hash": content_hash(task) if task.key is not None else None,
         "workflow": task.workflow,

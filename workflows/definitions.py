@@ -61,6 +61,7 @@ class Workflow:
         queue: which workers may take its tasks; a declared queue.
         max_failures: failures of all kinds after which a task ends failed (1 to 1,000); by default 3, or what its
             most patient step allows.
+        internal: only code starts it; for the API, pages and commands there is no such workflow.
     """
 
     def __init__(
@@ -71,11 +72,13 @@ class Workflow:
         input: "InputType" = None,
         queue: str = "default",
         max_failures: int | None = None,
+        internal: bool = False,
     ) -> None:
         self.name = name
         self.version = version
         self.input_type = input
         self.queue = queue
+        self.internal = internal
         self.module = sys._getframe(1).f_globals.get("__name__", "")
         self._max_failures = max_failures
         self._declared: list[_Declared] = []

@@ -31,6 +31,8 @@ MAX_DELAY_SECONDS = 366 * 86_400.0
 MAX_PRIORITY = 100
 MAX_KEY = 128
 _MAX_KNOWN = 10_000
+# Whoever starts a task in one of these ways is code; the rest are faces, behind which anybody may stand.
+_CODE = frozenset({"code", "system"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Start:
         priority: -100 to 100; higher goes first within the tenant.
         due_at: not before this time (with a time zone).
         delay_seconds: not before so many seconds from now.
+        id: made by `new_id()`, where code has to know the task's id before it is started; never a client's.
     """
 
     workflow: str
@@ -56,6 +59,7 @@ class Start:
     priority: int = 0
     due_at: datetime | None = None
     delay_seconds: float | None = None
+    id: UUID | None = None
 
 
 def start_tasks(
@@ -73,7 +77,7 @@ def start_tasks(
 
     Raises:
         BatchOutOfBounds: none or more than 1,000 starts.
-        UnknownWorkflow: this process has no such workflow or version, or its definition is wrong.
+        UnknownWorkflow: this process has no such workflow or version, it is internal, or its definition is wrong.
         InputInvalid: an input, key, priority or time is not lawful; `errors` lists {pointer, code, detail}.
         DefinitionChanged: the tenant has this version stored with another shape.
         PolicyMissing, TenantFrozen, QuotaExceeded, QueueUnknown, KeyConflict: as in `admission.enqueue`.
@@ -120,7 +124,7 @@ def _tenant_of(tenant: UUID | str | None) -> UUID:
 
 
 def _new_task(start: Start, index: int, count: int, used: dict[tuple[str, int], Workflow], source: str) -> NewTask:
-    workflow = _workflow(start, used)
+    workflow = _workflow(start, used, source)
     value = dump_input(start.input)
     found = [
         *[{**flaw, "pointer": "/input" + flaw["pointer"]} for flaw in input_flaws(workflow.input_validator, value)],
@@ -141,11 +145,14 @@ def _new_task(start: Start, index: int, count: int, used: dict[tuple[str, int], 
         delay_seconds=start.delay_seconds,
         max_failures=workflow.max_failures,
         origin_source=source,
+        id=start.id,
     )
 
 
-def _workflow(start: Start, used: dict[tuple[str, int], Workflow]) -> Workflow:
+def _workflow(start: Start, used: dict[tuple[str, int], Workflow], source: str) -> Workflow:
     workflow = registry.get(start.workflow, start.version)
+    if workflow.internal and source not in _CODE:
+        raise UnknownWorkflow(workflow=workflow.name, version=start.version)
     known = used.setdefault((workflow.name, workflow.version), workflow)
     if not known.is_sound:
         raise UnknownWorkflow(

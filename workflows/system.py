@@ -21,7 +21,7 @@ SWEEP_SECONDS = 15.0
 SWEEP_KEY = "recovery-sweep"
 _MAX_GENERATIONS = 1_000
 
-sweep = Workflow("recovery-sweep", version=1, queue=SYSTEM_QUEUE, max_failures=MAX_ATTEMPTS)
+sweep = Workflow("recovery-sweep", version=1, queue=SYSTEM_QUEUE, max_failures=MAX_ATTEMPTS, internal=True)
 
 
 @sweep.step(name="recover", timeout="1m")
@@ -34,8 +34,8 @@ def recover_expired(ctx: Context[Any]) -> None:
     raise RetryLater(SWEEP_SECONDS)
 
 
-def ensure_running() -> None:
-    """Start the sweep if it does not run: idempotent, from any number of processes at once.
+def ensure_running(flow: Workflow = sweep, key: str = SWEEP_KEY) -> None:
+    """Start a perpetual task of the system if it does not run: idempotent, from any number of processes at once.
 
     Its key carries a generation, since a task that was cancelled or ended failed keeps its key.
 
@@ -44,7 +44,7 @@ def ensure_running() -> None:
     """
     with scope_of(SYSTEM_TENANT_ID):
         for generation in range(1, _MAX_GENERATIONS + 1):
-            start = Start(sweep.name, sweep.version, {}, key=f"{SWEEP_KEY}-{generation}")
+            start = Start(flow.name, flow.version, {}, key=f"{key}-{generation}")
             [started] = start_tasks(
                 tenant_id=SYSTEM_TENANT_ID,
                 starts=[start],

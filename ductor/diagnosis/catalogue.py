@@ -8,7 +8,7 @@ from django.db.migrations.loader import MigrationLoader
 from ductor.diagnosis import Finding, judged
 from tenants.db.functions import newest_files
 from tenants.db.grants import PLAIN_ROLES, declared
-from tenants.db.guard import tenant_tables
+from tenants.db.guard import adopted_tables, tenant_tables
 from tenants.db.roles import ENGINE, MINIMUM_VERSIONS, OWNER
 from tenants.people.routers import LOGIN_APPS
 from tenants.store import query
@@ -54,10 +54,10 @@ def row_security() -> Finding:
         "select c.relname, c.relrowsecurity, c.relforcerowsecurity, pg_get_userbyid(c.relowner),"
         " coalesce((select array_agg(p.polname::text) from pg_policy p where p.polrelid = c.oid), '{}')"
         " from pg_class c where c.relnamespace = 'public'::regnamespace and c.relname = any(%s)",
-        [sorted(tenant_tables())],
+        [sorted(tenant_tables() | adopted_tables())],
     )
     found = {row[0]: row[1:] for row in rows}
-    wrong = [f"{table} is missing" for table in sorted(tenant_tables() - set(found))]
+    wrong = [f"{table} is missing" for table in sorted((tenant_tables() | adopted_tables()) - set(found))]
     for table, (enabled, forced, owner, policies) in sorted(found.items()):
         if not (enabled and forced):
             wrong.append(f"{table} is not under forced row security")

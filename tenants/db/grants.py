@@ -2,8 +2,9 @@
 
 Each app lists its own in `<app>/grants.py`: `TABLES` maps a table to privileges by role, `OPERATORS_TABLES` likewise
 those in schema `operators`, `FUNCTIONS` maps a function to the roles that may execute it, `ENGINE_FUNCTIONS` names the
-SECURITY DEFINER ones, which ductor_engine owns; what an app does not have it leaves out. What is not listed is not
-granted; a test compares the lists with the catalogue.
+SECURITY DEFINER ones, which ductor_engine owns; `ADOPTED_TABLES` names other libraries'
+tables that the app put under row security; what an app does not have it leaves out. What is not listed is not granted;
+a test compares the lists with the catalogue.
 """
 
 import importlib
@@ -29,6 +30,7 @@ class Grants:
     functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     engine_functions: set[str] = field(default_factory=set)
     operators_tables: dict[str, dict[str, str]] = field(default_factory=dict)
+    adopted: set[str] = field(default_factory=set)
 
 
 def declared() -> Grants:
@@ -41,6 +43,7 @@ def declared() -> Grants:
             grants.operators_tables.update(getattr(module, "OPERATORS_TABLES", {}))
             grants.functions.update(getattr(module, "FUNCTIONS", {}))
             grants.engine_functions.update(getattr(module, "ENGINE_FUNCTIONS", ()))
+            grants.adopted.update(getattr(module, "ADOPTED_TABLES", ()))
     return grants
 
 

@@ -12,9 +12,11 @@ from django.apps import apps
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
+from tenants.db.grants import declared
 from tenants.db.roles import sees_all
 from tenants.errors import ScopeMissing
 from tenants.managers import TenantRow
+from tenants.scope import attached, tenant_scope
 
 
 @functools.cache
@@ -24,24 +26,44 @@ def tenant_tables() -> frozenset[str]:
 
 
 @functools.cache
-def _pattern() -> re.Pattern[str]:
-    names = "|".join(sorted(map(re.escape, tenant_tables()), key=len, reverse=True))
-    return re.compile(rf'(?<![\w.])"?(?:{names})"?(?!\w)', re.IGNORECASE)
+def adopted_tables() -> frozenset[str]:
+    """Return the names of the libraries' tables that are under row security; their statements name no tenant."""
+    return frozenset(declared().adopted)
+
+
+@functools.cache
+def _pattern(names: frozenset[str]) -> re.Pattern[str]:
+    longest_first = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    return re.compile(rf'(?<![\w.])"?(?:{longest_first})"?(?!\w)', re.IGNORECASE)
 
 
 def names_tenant_table(sql: str) -> bool:
-    """Say whether a statement mentions a tenant table."""
-    return _pattern().search(sql) is not None
+    """Say whether a statement mentions a tenant table of our own."""
+    return _pattern(tenant_tables()).search(sql) is not None
+
+
+def names_adopted_table(sql: str) -> bool:
+    """Say whether a statement mentions a library's table that is under row security."""
+    return bool(adopted_tables()) and _pattern(adopted_tables()).search(sql) is not None
 
 
 def refuse_bare(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
     """Execute wrapper on every connection.
 
+    A bare statement on an adopted table is a scope of its own where a tenant is attached: the library that sends it
+    knows nothing of scopes.
+
     Raises:
         ScopeMissing: the statement names a tenant table and no tenant is bound to the transaction.
     """
     connection = context["connection"]
-    if connection.bound_tenant is None and not sees_all(connection) and names_tenant_table(str(sql)):
+    if connection.bound_tenant is not None:
+        return execute(sql, params, many, context)
+    own, adopted = names_tenant_table(str(sql)), names_adopted_table(str(sql))
+    if adopted and not own and attached() is not None and not connection.in_atomic_block:
+        with tenant_scope():
+            return execute(sql, params, many, context)
+    if (own or adopted) and not sees_all(connection):
         raise ScopeMissing(
             "A query on a tenant table ran outside a scope. Open `with attach(tenant_id), tenant_scope():` around the "
             "evaluation of the query, not only around its making."

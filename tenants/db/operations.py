@@ -6,6 +6,7 @@ from typing import Any
 from django.db.migrations.operations.base import Operation
 
 from tenants.db.functions import drop_sql, install_sql
+from tenants.identity import SYSTEM_TENANT_ID
 
 _SETTING = "nullif(current_setting('ductor.tenant_id', true), '')::uuid"
 
@@ -106,6 +107,62 @@ def row_security(table: str) -> list[str]:
     for name, roles, condition in policies:
         statements.append(f"create policy {name} on {table} to {roles} using ({condition}) with check ({condition})")
     return statements
+
+
+class AdoptedTable(Operation):
+    """Make a library's table a tenant table: a `tenant_id` that fills itself, keys that lead with it, row security.
+
+    The library's own statements know no tenant: the column takes it from the transaction, the policies see to the
+    rest. `table` is listed in ADOPTED_TABLES of an app's `grants`. `unique` and `indexes` as in `TenantTable`; with
+    `platform` a row that is made for no tenant belongs to the system tenant, else it is refused.
+    """
+
+    reduces_to_sql = True
+    reversible = True
+
+    def __init__(
+        self,
+        table: str,
+        key: str = "id",
+        unique: Sequence[Sequence[str]] = (),
+        indexes: Sequence[tuple[str, str, str]] = (),
+        platform: bool = False,
+    ) -> None:
+        self.table, self.key, self.unique, self.indexes, self.platform = table, key, unique, indexes, platform
+
+    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+        known = {"key": self.key, "unique": self.unique, "indexes": self.indexes, "platform": self.platform}
+        return (type(self).__name__, [self.table], known)
+
+    def state_forwards(self, app_label: str, state: Any) -> None:
+        """Leave Django's state as it is: the library's model has no such column."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        table, run = self.table, schema_editor.execute
+        system = f"'{SYSTEM_TENANT_ID}'::uuid"
+        # What stood there before had no tenant.
+        run(f"alter table {table} add column tenant_id uuid not null default {system}")
+        default = f"coalesce({_SETTING}, {system})" if self.platform else _SETTING
+        run(f"alter table {table} alter column tenant_id set default {default}")
+        run(f"alter table {table} drop constraint {table}_pkey, add primary key (tenant_id, {self.key})")
+        for number, extra in enumerate(self.unique, 1):
+            columns = ", ".join(["tenant_id", *extra])
+            run(f"alter table {table} add constraint {table}_unique_{number} unique ({columns})")
+        for suffix, on, where in self.indexes:
+            run(f"create index {table}_{suffix} on {table} ({on})" + (f" where {where}" if where else ""))
+        for statement in row_security(table):
+            run(statement)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        table, run = self.table, schema_editor.execute
+        for policy in ("tenant", "operator", "owner", "engine"):
+            run(f"drop policy {policy}_rows on {table}")
+        run(f"alter table {table} no force row level security, disable row level security")
+        # Keys and indexes that name the column go with it.
+        run(f"alter table {table} drop column tenant_id, add primary key ({self.key})")
+
+    def describe(self) -> str:
+        return f"Adopt table {self.table}"
 
 
 class TenantForeignKey(TableOperation):

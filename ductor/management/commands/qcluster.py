@@ -15,6 +15,7 @@ from django_q.conf import Conf
 from ductor.cluster.cluster import Cluster
 from ductor.cluster.outage import one_line
 from ductor.cluster.plan import ClusterPlan
+from ductor.contrib.q2 import schedules
 from tenants.db.roles import UNSCOPED_ROLES, refuse_unsafe_role
 from tenants.errors import DuctorError, IdentityInvalid, QueueUnknown
 from tenants.identity import SYSTEM_QUEUE
@@ -99,6 +100,7 @@ class Command(BaseCommand):
             refuse_unsafe_role()
             refuse_unknown_queues(plan.queues)
             ensure_running()
+            ensure_running(schedules.watch, schedules.KEY)
         except DuctorError as refusal:
             raise CommandError(" ".join(str(refusal).split())) from refusal
         except DatabaseFailure as failure:

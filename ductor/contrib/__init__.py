@@ -1,0 +1,1 @@
+"""Other libraries' ways to start work, served by Ductor's queue."""
