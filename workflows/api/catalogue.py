@@ -53,7 +53,7 @@ def _startable() -> dict[str, dict[int, Workflow]]:
     """Return the workflows that a tenant can start, by name and version; the platform's own work is not among them."""
     found: dict[str, dict[int, Workflow]] = {}
     for workflow in registry.all():
-        if workflow.is_sound and workflow.queue != SYSTEM_QUEUE:
+        if workflow.is_sound and workflow.queue != SYSTEM_QUEUE and not workflow.internal:
             found.setdefault(workflow.name, {}).setdefault(workflow.version, workflow)
     return found
 
