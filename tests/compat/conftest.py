@@ -25,7 +25,7 @@ def shop_cluster(start_cluster: StartCluster) -> StartCluster:  # noqa: F811
     """Start clusters that have the shop installed."""
 
     def start(*options: str, **env: str) -> object:
-        return start_cluster(*options, **{"DUCTOR_APPS": "tests.compat.shop", **env})
+        return start_cluster(*options, **{"DUCTOR_APPS": "tests.watching,tests.compat.shop", **env})
 
     return start  # type: ignore[return-value]
 
