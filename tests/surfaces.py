@@ -152,5 +152,5 @@ def operator_surface() -> Surface:
 
 def code_now(secret: str) -> str:
     """Return the six digits that an authenticator app shows now for a TOTP secret."""
-    counter = next(iter(yield_hotp_counters_from_time()))
-    return str(format_hotp_value(hotp_value(secret, counter)))
+    counters = list(yield_hotp_counters_from_time())
+    return str(format_hotp_value(hotp_value(secret, counters[len(counters) // 2])))
