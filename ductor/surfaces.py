@@ -2,7 +2,7 @@
 
 # What answers without any credential. /metrics asks for a token of its own and exists on the operator surface only;
 # the pages of signing in are where a session begins.
-PUBLIC_PATHS = frozenset({"/health/live", "/health/ready", "/metrics", "/api/schema"})
+PUBLIC_PATHS = frozenset({"/", "/health/live", "/health/ready", "/metrics", "/api/schema"})
 PUBLIC_PREFIXES = ("/problems/", "/accounts/", "/static/", "/api/docs/")
 
 # Pages for people: they have sessions and forms. All else knows no cookie.

@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 import structlog
@@ -82,7 +83,14 @@ def _of_session(request: HttpRequest) -> Authenticated | HttpResponse:
     found = tenant_id and find_membership(
         person_id=request.user.pk, email=request.user.email, tenant_id=tenant_id, host=_host(request)
     )
-    return _allowed(request, found) if found else _redirect(request, CHOOSE_PAGE)
+    return _allowed(request, found) if found else _redirect(request, _choosing(request))
+
+
+def _choosing(request: HttpRequest) -> str:
+    """Return the page that chooses a tenant, and that leads back to a page that was only looked at."""
+    if request.method != "GET" or getattr(request, "htmx", False):
+        return CHOOSE_PAGE
+    return f"{CHOOSE_PAGE}?{urlencode({'next': request.get_full_path()})}"
 
 
 def _redirect(request: HttpRequest, address: str) -> HttpResponse:

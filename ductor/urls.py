@@ -1,10 +1,13 @@
 """The tenant surface."""
 
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from ductor import public
 
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="app-overview"), name="home"),
+    path("app/", include("ductor.pages.urls")),
     path("api/v1/", include("tenants.api.urls")),
     path("api/v1/", include("workflows.api.urls")),
     path("accounts/", include("allauth.account.urls")),

@@ -21,6 +21,11 @@ class StepSummary:
     started_at: datetime
     finished_at: datetime
 
+    @property
+    def seconds(self) -> float:
+        """How long it ran."""
+        return (self.finished_at - self.started_at).total_seconds()
+
 
 _SUMMARIES = """
 select name, attempt, state, coalesce(error ->> 'class', ''), started_at, finished_at
@@ -56,8 +61,9 @@ def get_step(*, tenant_id: UUID, task_id: UUID, name: str, attempt: int) -> Step
     with scope_of(tenant_id):
         rows = query(_ONE, [tenant_id, task_id, name, attempt])
         if rows:
-            (row,) = rows
-            return StepView(*row[:3], loaded(row[3]), loaded(row[4]), *row[5:])
+            (found_name, found_attempt, state, output, error, started_at, finished_at) = rows[0]
+            known = (found_name, found_attempt, state, loaded(output), loaded(error))
+            return StepView(*known, started_at, finished_at)
         steps = list_steps(tenant_id=tenant_id, task_id=task_id)
     found = next((step for step in steps if (step.name, step.attempt) == (name, attempt)), None)
     if found is None:

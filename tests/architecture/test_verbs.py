@@ -32,6 +32,7 @@ VERBS = {
         "revoke_invitation",
     ],
     "tenants.keys": ["create_api_key", "revoke_api_key"],
+    "tenants.member_keys": ["count_keys"],
     "tenants.members": ["change_role", "get_member", "list_members", "remove_member"],
     "tenants.people.operators": ["create_operator", "list_operators", "remove_operator", "reset_operator"],
     "tenants.policy": ["set_freeze", "set_own_policy", "set_tenant_policy"],
@@ -49,6 +50,7 @@ VERBS = {
     "workflows.recovery": ["recover"],
     "workflows.registrations": ["ensure_definition"],
     "workflows.starting": ["start_tasks"],
+    "workflows.step_queries": ["get_step", "list_step_summaries"],
     "workflows.waking": ["clear_idle", "listen_idle"],
 }
 # Keyword-only functions that are no verbs of the store: what a worker process runs, which takes no id of a thing.
@@ -118,6 +120,9 @@ MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
     "tenants.invitations.revoke_invitation": lambda t, i: verb("tenants.invitations.revoke_invitation")(
         tenant_id=t.id, invitation_id=i, principal=PRINCIPAL
     ),
+    "tenants.member_keys.count_keys": lambda t, i: verb("tenants.member_keys.count_keys")(
+        tenant_id=t.id, member_id=i
+    ),
     "tenants.members.change_role": lambda t, i: verb("tenants.members.change_role")(
         tenant_id=t.id, member_id=i, role="viewer", principal=PRINCIPAL
     ),
@@ -140,6 +145,12 @@ MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
     ),
     "workflows.claims.release": lambda t, i: verb("workflows.claims.release")(claims=[stolen(t, i)]),
     "workflows.queries.get_task": lambda t, i: verb("workflows.queries.get_task")(tenant_id=t.id, task_id=i),
+    "workflows.step_queries.get_step": lambda t, i: verb("workflows.step_queries.get_step")(
+        tenant_id=t.id, task_id=i, name="look", attempt=1
+    ),
+    "workflows.step_queries.list_step_summaries": lambda t, i: verb("workflows.step_queries.list_step_summaries")(
+        tenant_id=t.id, task_id=i
+    ),
     "workflows.queries.list_steps": lambda t, i: verb("workflows.queries.list_steps")(tenant_id=t.id, task_id=i),
     "workflows.queries.list_summaries": lambda t, i: verb("workflows.queries.list_summaries")(tenant_id=t.id, before=i),
     "workflows.queries.list_tasks": lambda t, i: verb("workflows.queries.list_tasks")(tenant_id=t.id, before=i),
