@@ -76,3 +76,20 @@ def cookie_settings() -> dict[str, Any]:
 def take_factors(email: str) -> None:
     """Take an operator's second factors away, as the owner of the account may."""
     Authenticator.objects.filter(user__email=email).delete()
+
+
+def routes() -> list[str]:
+    """Return the path of every route of this surface; a converter's place holds an x."""
+    import re
+
+    from django.urls import URLResolver, get_resolver
+
+    def walk(patterns: Any, prefix: str) -> Any:
+        for pattern in patterns:
+            path = prefix + re.sub(r"<[^>]+>", "x", str(pattern.pattern)).lstrip("^")
+            if isinstance(pattern, URLResolver):
+                yield from walk(pattern.url_patterns, path)
+            else:
+                yield path
+
+    return sorted(walk(get_resolver().url_patterns, "/"))
