@@ -186,6 +186,11 @@ class Session:
         self.console.print(f"[bold green]Ductor is ready[/] after {seconds:.1f} s")
         rows = [("tenant surface", address), ("operator surface", f"http://127.0.0.1:{self.options.operator_port}")]
         rows += [("database", where), ("logs", str(self.home / "logs"))]
+        rows.append(("first operator", "python3 manage.py ductor operators create you@example.com"))
+        # Not 127.0.0.1 for people: browsers keep passkeys for names of hosts only.
+        rows.append(("pages", f"http://localhost:{self.options.port}/app/"))
+        slug = next(iter(demo.keys)) if demo else "<tenant>"
+        rows.append(("first member", f"python3 manage.py ductor members invite {slug} you@example.com --role owner"))
         if demo:
             rows += [(f"key of {slug}", key) for slug, key in demo.keys.items()]
             key = next(iter(demo.keys.values()))
