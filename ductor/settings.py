@@ -137,6 +137,11 @@ REST_FRAMEWORK = {
 }
 
 Q_CLUSTER = q_cluster()
+# For django.tasks or django-tasks, where one is there.
+TASKS = {
+    "default": {"BACKEND": "ductor.contrib.tasks.DuctorBackend"},
+    "system": {"BACKEND": "ductor.contrib.tasks.DuctorBackend", "OPTIONS": {"system": True}},
+}
 LOGGING = logging_settings(DUCTOR_ROLE)
 USE_TZ = True
 TIME_ZONE = "UTC"

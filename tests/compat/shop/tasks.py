@@ -1,4 +1,7 @@
-"""Functions for django-q2. Each first appends one line to the file of DUCTOR_TEST_TRACE, where that is set."""
+"""Functions for django-q2, and tasks for django.tasks below.
+
+Those that trace append one line to the file of DUCTOR_TEST_TRACE, where that is set.
+"""
 
 import os
 import signal
@@ -7,8 +10,10 @@ from os import getcwd  # noqa: F401  imported, not defined: may not be run from 
 from pathlib import Path
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django_q.models import Task
 from django_q.tasks import async_task
+from django_tasks import TaskContext, task
 
 from tenants.scope import attached
 
@@ -69,3 +74,44 @@ async def coroutine() -> None:
 
 def _private() -> None:
     """May not be run from outside."""
+
+
+class OutOfStock(Exception):
+    """Raised by a task."""
+
+
+@task
+def double(number: int) -> int:
+    trace("double", number)
+    return 2 * number
+
+
+@task(priority=5, queue_name="default")
+async def owner() -> str:
+    return await sync_to_async(whose)()
+
+
+@task(takes_context=True)
+def tell(context: TaskContext, word: str) -> list[object]:
+    return [word, context.attempt, context.task_result.id, str(context.task_result.status)]
+
+
+@task
+def sell(name: str) -> None:
+    raise OutOfStock(name)
+
+
+@task(retries=2)
+def sell_later(name: str) -> None:
+    trace("sell_later")
+    raise OutOfStock(name)
+
+
+@task(backend="system")
+def tidy() -> str:
+    return whose()
+
+
+@task(timeout="300ms")
+def sleep(seconds: float) -> None:
+    time.sleep(seconds)
