@@ -79,7 +79,8 @@ def test_a_repeating_schedule_moves_on_and_says_which_task_was_its_last(shop: Te
 
 
 def test_missed_times_are_made_up_one_by_one(shop: TestWorker) -> None:
-    build_schedule(build_tenant(), 1, schedule_type=Schedule.MINUTES, minutes=3)
+    ten_ago = datetime.now(UTC) - timedelta(minutes=10)
+    build_schedule(build_tenant(), 1, schedule_type=Schedule.MINUTES, minutes=3, next_run=ten_ago)
     assert 0 < schedules.fire_due() <= schedules.LOOK_SECONDS
     assert len(rows(STARTED)) == 4
 
