@@ -39,6 +39,8 @@ LIKE_ANNA = (
     "",
 )
 
+NO_ADDRESSES = ("аnna@example.com", "anna@exаmple.com", "anna", "a@b@c", "a b@example.com", "@example.com", "")
+
 
 @pytest.fixture(autouse=True)
 def mails() -> Iterator[None]:
@@ -83,11 +85,12 @@ def test_twenty_at_once_make_one_member() -> None:
     assert_refused(token)
 
 
-@pytest.mark.parametrize("like", LIKE_ANNA)
-def test_s13_an_address_that_is_only_like_the_invited_one_is_another(like: str) -> None:
+def test_s13_an_address_that_is_only_like_the_invited_one_is_another() -> None:
     token = offer(build_tenant())
-    assert_refused(token, like)
-    assert accept(token, like, ANNA).email == ANNA, "the invitation still stands for its own address"
+    for like in LIKE_ANNA:
+        assert_refused(token, like)
+    assert_refused(token, *LIKE_ANNA)
+    assert accept(token, *LIKE_ANNA, ANNA).email == ANNA, "the invitation still stands for its own address"
 
 
 @pytest.mark.parametrize("spelt", ["ANNA@Example.COM", " anna@example.com ", "Anna@example.com"])
@@ -98,15 +101,11 @@ def test_an_invitation_is_kept_in_the_one_spelling(spelt: str) -> None:
     assert found.email == ANNA
 
 
-@pytest.mark.parametrize(
-    "address", ["аnna@example.com", "anna@exаmple.com", "anna", "a@b@c", "a b@example.com", "a@b\n"]
-)
-def test_what_is_no_plain_address_is_not_invited(address: str) -> None:
+def test_what_is_no_plain_address_is_not_invited() -> None:
     tenant = build_tenant()
-    if address.strip() == "a@b":
-        address = "a@b\nBcc: x@example.com"
-    with pytest.raises(IdentityInvalid):
-        offer(tenant, address)
+    for address in (*NO_ADDRESSES, "a@b\nBcc: x@example.com", "x" * 250 + "@example.com"):
+        with pytest.raises(IdentityInvalid):
+            offer(tenant, address)
     assert rows("select count(*) from tenants_invitation") == [(0,)]
 
 
@@ -206,11 +205,13 @@ def test_an_invited_person_signs_up_with_the_invited_address_and_joins() -> None
     assert client.get("/app/").status_code == 200
 
 
-@pytest.mark.parametrize("like", [like for like in LIKE_ANNA if like.strip().lower() != ANNA])
-def test_s13_nobody_signs_up_with_another_address_than_the_invited_one(like: str) -> None:
-    client = holding(offer(build_tenant()))
-    sign_up(client, like)
-    assert not is_signed_in(client)
+def test_s13_nobody_signs_up_with_another_address_than_the_invited_one() -> None:
+    token = offer(build_tenant())
+    for like in LIKE_ANNA:
+        if like.strip().lower() != ANNA:
+            client = holding(token)
+            sign_up(client, like)
+            assert not is_signed_in(client), like
     assert rows("select count(*) from public.people_person") == [(0,)]
 
 
