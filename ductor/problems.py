@@ -59,6 +59,11 @@ _CATALOGUE = (
     Problem(409, "conflict", "The act does not fit the present state."),
     Problem(413, "too_large", "The request is larger than 1 MiB."),
     Problem(415, "unsupported_media_type", "Send `Content-Type: application/json`."),
+    Problem(
+        428,
+        "version_required",
+        "Say by `If-Match` which version this change was decided on: the ETag of the answer that showed it.",
+    ),
     Problem(429, "rate_limited", "Too many requests.", retry_after=1.0),
     Problem(500, "fault", "Something went wrong on our side. Name the request id when you report it."),
     Problem(

