@@ -169,6 +169,19 @@ class AlreadyMember(Conflict):
     sqlstate = "TN415"
 
 
+class TenantNotFrozen(Conflict):
+    """The tenant's admission and claims must be frozen first."""
+
+    code = "tenant_not_frozen"
+    sqlstate = "TN432"
+
+
+class ArchiveMismatch(Conflict):
+    """The file is not this tenant's, or contradicts rows of it that are never changed."""
+
+    code = "archive_mismatch"
+
+
 class NotEntitled(DuctorError):
     """The tenant's plan does not include this."""
 
@@ -211,6 +224,13 @@ class ReasonMissing(Invalid):
     code = "reason_missing"
 
 
+class ArchiveInvalid(Invalid):
+    """This file is no export of a tenant that can be put in here."""
+
+    code = "archive_invalid"
+    sqlstate = "TN433"
+
+
 class QueueUnknown(Invalid):
     """There is no such queue; queues are made by `manage.py ductor queues create`."""
 
@@ -229,6 +249,10 @@ class ScopeConflict(Fault):
     """Another tenant is attached or bound to this transaction; end that first."""
 
     sqlstate = "TN501"
+
+
+class RuleMissing(Fault):
+    """A tenant table has no rule for restoring its rows."""
 
 
 class RoleUnsafe(Fault):

@@ -45,6 +45,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "tenants_queue_clock": (OPERATOR,),
     "tenants_move_work": (),
     "tenants_wake": (),
+    # The owner's own: restoring a tenant is no act of a surface.
+    "tenants_hold_still": (),
+    "tenants_recount": (),
 }
 
 ENGINE_FUNCTIONS = frozenset(

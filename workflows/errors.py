@@ -65,6 +65,13 @@ class DefinitionChanged(Conflict):
     sqlstate = "WF413"
 
 
+class TenantBusy(Conflict):
+    """Tasks of the tenant are leased: freeze its claims and wait until what runs has ended, or is recovered."""
+
+    code = "tenant_busy"
+    sqlstate = "WF414"
+
+
 class InputInvalid(Invalid):
     """The input does not fit."""
 

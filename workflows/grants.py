@@ -40,6 +40,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "workflows_next_due": (WORKER,),
     "workflows_mark_fault": (WORKER, OPERATOR),
     "workflows_measure_classes": (OPERATOR,),
+    # The owner's own: restoring a tenant is no act of a surface.
+    "workflows_prepare_restore": (),
+    "workflows_recount": (),
 }
 
 ENGINE_FUNCTIONS = frozenset(

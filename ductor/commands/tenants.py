@@ -1,13 +1,15 @@
 """`manage.py ductor tenants …`"""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from django.db import transaction
 
-from ductor.commands.screen import Json, Reason, say, show
+from ductor.commands.screen import EXIT_ERROR, Json, Reason, say, show, write_error_line
+from ductor.tenant_archives import export_tenant, restore_tenant
 from tenants.models import CUSTOMER_CLASSES
 from tenants.policy import DEFAULT_MAX_LEASES, DEFAULT_MAX_OUTSTANDING, frozen_names, set_freeze, set_tenant_policy
 from tenants.principals import Principal
@@ -121,6 +123,52 @@ def clear_fault_of(
     tenant = get_tenant(slug=slug)
     clear_fault(tenant_id=tenant.id, queue=queue, principal=Principal.command(), reason=reason)
     show({"slug": slug, "queue": queue, "fault": False})
+
+
+@app.command()
+def export(
+    slug: str,
+    to: Annotated[Path, typer.Option("--to", help="A new file; one that is there is left as it is.", dir_okay=False)],
+    reason: Reason = "",
+    as_json: Json = False,
+) -> None:
+    """Write all rows of a tenant, of one moment, to a file that only this user may read."""
+    tenant = get_tenant(slug=slug)
+    try:
+        made = export_tenant(tenant=tenant, target=to, principal=Principal.command(), reason=reason)
+    except FileExistsError:
+        raise typer.BadParameter(f"There is a file {to} already.", param_hint="--to") from None
+    except OSError as error:
+        write_error_line(f"{to} can't be written: {error.strerror}", code="failed")
+        raise typer.Exit(EXIT_ERROR) from None
+    rows = {table: entry.rows for table, entry in made.tables.items()}
+    show({"slug": slug, "file": str(to), "made_at": made.made_at, "sha256": made.sha256, "rows": rows})
+
+
+@app.command()
+def restore(
+    slug: str,
+    source: Annotated[Path, typer.Option("--from", help="A file of `export`.", exists=True, dir_okay=False)],
+    reason: Reason = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change; change nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Put a frozen tenant's work back as a file has it; keys, members, limits and freezes stay as they are."""
+    if not (reason or dry_run):
+        raise typer.BadParameter("A restore needs --reason: it is kept in the audit.")
+    tenant = get_tenant(slug=slug)
+    try:
+        done = restore_tenant(
+            tenant=tenant, source=source, principal=Principal.command(), reason=reason, dry_run=dry_run
+        )
+    except OSError as error:
+        write_error_line(f"{source} can't be read: {error.strerror}", code="failed")
+        raise typer.Exit(EXIT_ERROR) from None
+    for name in ("tasks", "in_the_way"):
+        say(f"{name.replace('_', ' ')}: {done.get(name, '-')}")
+    tables = [{"table": table, **found} for table, found in done["tables"].items()]
+    columns = ("table", "rule", "live", "in_file", "taken_out", "put_in")
+    show({"slug": slug, "dry_run": dry_run, **done, "tables": tables}, rows="tables", columns=columns)
 
 
 def _set_freeze(slug: str, *, freeze: set[str], reason: str) -> None:

@@ -30,6 +30,8 @@ class Migration(migrations.Migration):
         SqlFunction("set_own_policy", 1),
         SqlFunction("read_usage", 1),
         SqlFunction("set_freeze", 1),
+        SqlFunction("hold_still", 1),
+        SqlFunction("recount", 1),
         SqlFunction("find_api_key", 1),
         SqlFunction("check_domain", 1),
         SqlFunction("find_membership", 1),

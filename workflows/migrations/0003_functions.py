@@ -26,6 +26,8 @@ FUNCTIONS = [
     "ready_tenants",
     "mark_fault",
     "measure_classes",
+    "prepare_restore",
+    "recount",
 ]
 
 
