@@ -148,6 +148,9 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": ["ductor.openapi.add_components"],
 }
 
+if DUCTOR_ROLE in ("operator", "owner"):
+    from ductor.console_settings import UNFOLD  # noqa: F401
+
 Q_CLUSTER = q_cluster()
 # For django.tasks or django-tasks, where one is there.
 TASKS = {

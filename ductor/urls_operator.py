@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from ductor import metrics, public
+from ductor.console.site import site
 
 # Operators come and go by `manage.py ductor operators` alone: no mail opens an account, and no mailbox is a way in.
 _BY_MAIL = ("signup/", "email/", "confirm-email/", "password/reset/", "password/set/", "reauthenticate/code/")
@@ -12,6 +13,7 @@ urlpatterns = [
     *[path(f"accounts/{page}", public.absent) for page in _BY_MAIL],
     *[path(f"accounts/{page}<path:rest>", public.absent) for page in _BY_MAIL],
     path("accounts/", include("allauth.account.urls")),
+    path("admin/", site.urls),
     path("accounts/2fa/", include("allauth.mfa.urls")),
     path("health/live", public.live, name="health-live"),
     path("health/ready", public.ready, name="health-ready"),
