@@ -58,7 +58,9 @@ def create_api_key(
     unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown or not wanted:
         raise IdentityInvalid(f"A key has one or more of the scopes {', '.join(sorted(SCOPES))}; got {unknown}.")
-    beyond = sorted(set(wanted) - scopes_within(principal.permissions))
+    # A key gives of what it has itself: its maker's `worker`, for one, is not its own.
+    may_give = principal.scopes if principal.kind == "key" else scopes_within(principal.permissions)
+    beyond = sorted(set(wanted) - may_give)
     if beyond:
         raise Forbidden(f"A key can't have scopes that its maker lacks: {', '.join(beyond)}.", scope=beyond[0])
     plaintext, prefix, hashed = generator.generate()
