@@ -1,5 +1,6 @@
 """The ASGI application of both surfaces; `DUCTOR_ROLE` says which one a process serves."""
 
+import gc
 import logging
 
 import django
@@ -16,3 +17,6 @@ from tenants.db.roles import refuse_unsafe_role  # noqa: E402
 refuse_unsafe_role()
 logging.getLogger().setLevel(logging.INFO)
 application = BodyLimit(OneThreadHandler(), MAX_BODY_BYTES)
+# What has been loaded by now stays: the collector need not walk over it again and again while requests wait.
+gc.collect()
+gc.freeze()

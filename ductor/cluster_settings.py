@@ -79,10 +79,15 @@ def check_numbers() -> None:
     batch()
 
 
+def server_processes(surface: str) -> int:
+    """The processes of a surface: 2 for the tenants', 1 for the operators'. Raises SettingInvalid for what is none."""
+    return number_from("DUCTOR_SERVER_PROCESSES", default=1 if surface == "operator" else 2, least=1, most=64)
+
+
 def api_rate() -> int:
     """API requests of a tenant in 60 seconds that one server process takes: its share of `DUCTOR_API_RATE`."""
     rate = number_from("DUCTOR_API_RATE", default=60_000, least=1, most=100_000_000)
-    return max(1, rate // number_from("DUCTOR_SERVER_PROCESSES", default=1, least=1, most=64))
+    return max(1, rate // server_processes("web"))
 
 
 def number_from(variable: str, *, default: int, least: int, most: int) -> int:

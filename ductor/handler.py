@@ -7,12 +7,12 @@ and starts a thread for every request; together that costs several times what Du
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from contextvars import copy_context
+from io import BytesIO
 from typing import Any
 
+from asgiref.sync import ThreadSensitiveContext
 from django.core import signals
-from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
@@ -35,22 +35,26 @@ class OneThreadHandler(ASGIHandler):
         self.load_middleware(is_async=False)
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
 
-    async def handle(
+    async def __call__(
         self,
         scope: Any,
         receive: Callable[[], Awaitable[Any]],
         send: Callable[[Any], Awaitable[None]],
     ) -> None:
         """Read the body, answer in a thread, send the answer."""
-        try:
-            body = await self.read_body(receive)
-        except RequestAborted:
+        body = await _whole_body(receive)
+        if body is None:
             return
         loop = asyncio.get_running_loop()
-        with closing(body):
-            response = await loop.run_in_executor(self.threads, copy_context().run, self._answer, scope, body)
+        response = await loop.run_in_executor(self.threads, copy_context().run, self._answer, scope, body)
+        if not response.streaming:
+            # Closed already, in its thread.
+            await send({"type": "http.response.start", "status": response.status_code, "headers": _headers(response)})
+            await send({"type": "http.response.body", "body": response.content})
+            return
         try:
-            await self.send_response(response, send)
+            async with ThreadSensitiveContext():
+                await self.send_response(response, send)
         finally:
             if not response.closed:
                 await loop.run_in_executor(self.threads, response.close)
@@ -72,6 +76,27 @@ class OneThreadHandler(ASGIHandler):
         # Ends the request here, in the thread whose connection has to go back to the pool.
         response.close()
         return response
+
+
+async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> BytesIO | None:
+    """Return the body, or None for a client that left before it was whole. `ductor.bodies` bounds it."""
+    body = BytesIO()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body.write(message.get("body", b""))
+        if not message.get("more_body", False):
+            body.seek(0)
+            return body
+
+
+def _headers(response: Any) -> list[tuple[bytes, bytes]]:
+    headers = [(name.encode("ascii"), value.encode("latin1")) for name, value in response.items()]
+    cookies = [
+        (b"Set-Cookie", cookie.output(header="").strip().encode("ascii")) for cookie in response.cookies.values()
+    ]
+    return headers + cookies
 
 
 async def _as_async(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:

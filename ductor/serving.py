@@ -1,7 +1,7 @@
 """`python -m ductor.serving web|operator`: one surface, served by granian on one address.
 
 Environment: `DUCTOR_HOST` (127.0.0.1), `DUCTOR_PORT` (8000), `DUCTOR_OPERATOR_PORT` (8001), `DUCTOR_SERVER_PROCESSES`
-(1). The operator surface stays on the loopback address unless `DUCTOR_OPERATOR_HOST` says otherwise.
+(2 for the tenants', 1 for the operators'). The operator surface stays on the loopback address unless `DUCTOR_OPERATOR_HOST` says otherwise.
 """
 
 import os
@@ -14,7 +14,7 @@ from granian.constants import Interfaces
 from granian.server import Server
 
 from ductor.children import die_with_parent
-from ductor.cluster_settings import number_from
+from ductor.cluster_settings import number_from, server_processes
 
 TARGET = "ductor.asgi"
 STOP_SECONDS = 15
@@ -40,7 +40,7 @@ def serve(surface: str) -> None:
         port=number_from(variable, default=port, least=1, most=65535),
         # Django has no lifespan protocol.
         interface=Interfaces.ASGINL,
-        workers=number_from("DUCTOR_SERVER_PROCESSES", default=1, least=1, most=64),
+        workers=server_processes(surface),
         # A handler that hangs may delay the stop so long, not longer.
         workers_kill_timeout=STOP_SECONDS,
         websockets=False,

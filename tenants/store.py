@@ -1,8 +1,10 @@
 """The one place where Python calls SQL functions and where SQLSTATE becomes a typed error."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
@@ -30,10 +32,26 @@ def call(function: str, *args: Any) -> list[tuple[Any, ...]]:
 
 def query(sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     """Run one statement and return its rows; errors as in `call`."""
+    with _translated(), connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        # Not `description`, which makes an object of each column.
+        result = cursor.pgresult
+        return cursor.fetchall() if result is not None and result.nfields else []
+
+
+def query_whole(tenant_id: UUID, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Run one statement as a whole transaction of the tenant, committed when this returns; errors as in `call`.
+
+    One exchange with the server instead of four. No transaction may be open.
+    """
+    with _translated():
+        return connection.run_whole(tenant_id, sql, params)  # type: ignore[attr-defined,no-any-return]
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, params)
-            return cursor.fetchall() if cursor.description else []
+        yield
     except (DatabaseError, InterfaceError) as error:
         typed = translate(error)
         if typed is None:

@@ -2,9 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
+from unittest.mock import patch
 
+import psycopg
 from django.db import connections
 
 from tests import database
@@ -34,6 +37,20 @@ def together(*acts: Callable[[], Any], timeout: float = 60.0) -> list[Any]:
         thread.join(timeout)
         assert not thread.is_alive(), "an act of the race hangs"
     return results
+
+
+@contextmanager
+def counted_waits() -> Iterator[list[Any]]:
+    """Note each time that a connection of this process waits for the server."""
+    waits: list[Any] = []
+    real = psycopg.Connection.wait
+
+    def wait(self: Any, *args: Any, **named: Any) -> Any:
+        waits.append(self)
+        return real(self, *args, **named)
+
+    with patch.object(psycopg.Connection, "wait", wait):
+        yield waits
 
 
 class Aside:

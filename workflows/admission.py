@@ -8,13 +8,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
+
 from tenants.identity import new_id
 from tenants.principals import Principal
-from tenants.scope import scope_of
-from tenants.store import call
+from tenants.scope import attach, scope_of
+from tenants.store import call, query, query_whole
 from workflows.errors import BatchOutOfBounds
+from workflows.queries import TASK_COLUMNS, TaskView, as_task
 
 MAX_BATCH = 1000
+_START_ONE = f"select {TASK_COLUMNS} from workflows_start_task(%s, %s)"  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,26 @@ def enqueue(
     with scope_of(tenant_id):
         rows = call("workflows_enqueue_tasks", tenant_id, json.dumps(documents), immediate)
     return [Enqueued(task_id, created) for task_id, created in rows]
+
+
+def enqueue_one(*, tenant_id: UUID, task: NewTask, principal: Principal) -> tuple[TaskView, bool]:
+    """Start one task and return it as its tenant may see it; True where it was made here, False where its key had.
+
+    Joins the caller's transaction. Where none is open it is a transaction of its own in one exchange with the server,
+    and committed when this returns.
+
+    Raises: as `enqueue`.
+    """
+    document = _document(task, principal)
+    parameters = [tenant_id, json.dumps(document)]
+    with attach(tenant_id):
+        if connection.in_atomic_block:
+            with scope_of(tenant_id):
+                rows = query(_START_ONE, parameters)
+        else:
+            rows = query_whole(tenant_id, _START_ONE, parameters)
+    view = as_task(rows[0])
+    return view, str(view.id) == document["id"]
 
 
 def _document(task: NewTask, principal: Principal) -> dict[str, Any]:

@@ -18,6 +18,7 @@ _STARTERS = (WEB, WORKER, OPERATOR)
 
 FUNCTIONS: dict[str, tuple[str, ...]] = {
     "workflows_enqueue_tasks": _STARTERS,
+    "workflows_start_task": _STARTERS,
     "workflows_check_admission": (),
     "workflows_refuse_over_limit": (),
     "workflows_check_bounds": (),

@@ -61,7 +61,9 @@ _SUMMARY_COLUMNS = [field.name for field in fields(TaskSummary)]
 _TASK_COLUMNS = [field.name for field in fields(TaskView)]
 _STEP_COLUMNS = [field.name for field in fields(StepView)]
 _JSON = frozenset({"input", "output", "error", "progress", "origin"})
-_ONE_TASK = f"select {', '.join(_TASK_COLUMNS)} from workflows_task where tenant_id = %s and id = %s"  # noqa: S608
+# What `as_task` takes.
+TASK_COLUMNS = ", ".join(_TASK_COLUMNS)
+_ONE_TASK = f"select {TASK_COLUMNS} from workflows_task where tenant_id = %s and id = %s"  # noqa: S608
 MAX_STEPS = 1000
 
 
@@ -75,8 +77,13 @@ def get_task(*, tenant_id: UUID, task_id: UUID) -> TaskView:
         rows = query(_ONE_TASK, [tenant_id, task_id])
     if not rows:
         raise TaskNotFound
+    return as_task(rows[0])
+
+
+def as_task(row: tuple[Any, ...]) -> TaskView:
+    """Turn a row of `TASK_COLUMNS` into its view."""
     return TaskView(
-        *(loaded(value) if name in _JSON else value for name, value in zip(_TASK_COLUMNS, rows[0], strict=True))
+        *(loaded(value) if name in _JSON else value for name, value in zip(_TASK_COLUMNS, row, strict=True))
     )
 
 

@@ -19,10 +19,11 @@ from tenants.principals import Principal
 from tenants.queries import get_tenant
 from tenants.scope import attached, scope_of
 from workflows import registry
-from workflows.admission import MAX_BATCH, Enqueued, NewTask, enqueue
+from workflows.admission import MAX_BATCH, Enqueued, NewTask, enqueue, enqueue_one
 from workflows.definitions import Workflow
 from workflows.errors import BatchOutOfBounds, InputInvalid, UnknownWorkflow
 from workflows.handles import TaskHandle
+from workflows.queries import TaskView
 from workflows.registrations import ensure_definition
 from workflows.schemas import dump_input, input_flaws
 from workflows.values import Flaw, flaws
@@ -92,6 +93,24 @@ def start_tasks(
         for workflow in used.values():
             _store_definition(tenant_id, workflow)
         return enqueue(tenant_id=tenant_id, tasks=tasks, principal=principal, immediate=immediate)
+
+
+def start_task(*, tenant_id: UUID, start: Start, principal: Principal, source: str = "api") -> tuple[TaskView, bool]:
+    """Start one task and return it; True with a new one, False with the one that its key started before.
+
+    As `start_tasks`, in the caller's transaction or in one of its own. Where none is open and the workflow's definition
+    is known to be stored, all of it is one exchange with the server.
+
+    Raises: as `start_tasks`.
+    """
+    used: dict[tuple[str, int], Workflow] = {}
+    task = _new_task(start, 0, 1, used, source)
+    [workflow] = used.values()
+    if _mark(tenant_id, workflow) in _known:
+        return enqueue_one(tenant_id=tenant_id, task=task, principal=principal)
+    with scope_of(tenant_id):
+        _store_definition(tenant_id, workflow)
+        return enqueue_one(tenant_id=tenant_id, task=task, principal=principal)
 
 
 def start_handles(
@@ -188,13 +207,18 @@ def _flaw(pointer: str, detail: str) -> Flaw:
     return {"pointer": pointer, "code": "out_of_bounds", "detail": detail}
 
 
-_known: "OrderedDict[tuple[UUID, str, int, str], None]" = OrderedDict()
+_Mark = tuple[UUID, str, int, str]
+_known: "OrderedDict[_Mark, None]" = OrderedDict()
 _latch = threading.Lock()
+
+
+def _mark(tenant_id: UUID, workflow: Workflow) -> _Mark:
+    return tenant_id, workflow.name, workflow.version, workflow.checksum
 
 
 def _store_definition(tenant_id: UUID, workflow: Workflow) -> None:
     """Store the tenant's copy of the definition; what is known to be committed is not looked up again."""
-    mark = (tenant_id, workflow.name, workflow.version, workflow.checksum)
+    mark = _mark(tenant_id, workflow)
     if mark in _known:
         return
     stored = ensure_definition(
@@ -209,7 +233,7 @@ def _store_definition(tenant_id: UUID, workflow: Workflow) -> None:
         transaction.on_commit(lambda: _remember(mark))
 
 
-def _remember(mark: tuple[UUID, str, int, str]) -> None:
+def _remember(mark: _Mark) -> None:
     with _latch:
         _known[mark] = None
         while len(_known) > _MAX_KNOWN:

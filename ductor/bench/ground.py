@@ -1,11 +1,14 @@
 """What is measured on: tenants by the thousand, made by the owner in one statement, and their tasks by the verbs."""
 
+import json
 from typing import Any
 from uuid import UUID
 
 import psycopg
 
 from ductor.databases import connection_settings, psycopg_parameters
+from tenants.identity import new_id
+from tenants.keys import generator
 from tenants.principals import Principal
 from workflows.admission import MAX_BATCH, NewTask, enqueue
 
@@ -40,6 +43,17 @@ def make_tenants(owner: "psycopg.Connection[Any]", group: str, count: int, max_l
         [max_leases, ids],
     )
     return ids
+
+
+def make_key(owner: "psycopg.Connection[Any]", tenant_id: UUID) -> str:
+    """Make a key of a tenant that may start tasks; returns its plain text."""
+    plaintext, prefix, hashed = generator.generate()
+    owner.execute(
+        "insert into tenants_apikey (tenant_id, id, name, prefix, hashed_key, scopes, created_at, created_by)"
+        " values (%s, %s, 'bench', %s, %s, '{tasks:write}', ductor_now(), %s)",
+        [tenant_id, new_id(), prefix, hashed, json.dumps(PRINCIPAL.as_json())],
+    )
+    return plaintext
 
 
 def fill(tenants: list[UUID], each: int, queue: str, workflow: str = "bench-noop") -> int:

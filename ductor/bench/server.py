@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ class BenchFailed(Exception):
     """The measuring process ended early; the message is its last line."""
 
 
-def measure(*, quick: bool, progress: Callable[[str], None]) -> dict[str, float]:
-    """Run the whole bench on a server of its own and return its figures by name.
+def measure(*, quick: bool, only: Sequence[str], progress: Callable[[str], None]) -> dict[str, float]:
+    """Run the bench on a server of its own and return its figures by name; with `only`, these parts of it.
 
     Raises:
         BenchFailed: a part of it failed.
@@ -34,13 +35,28 @@ def measure(*, quick: bool, progress: Callable[[str], None]) -> dict[str, float]
         urls = prepare_server(server)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DUCTOR_", "DATABASE_"))}
         environment = {**kept, **urls, "DUCTOR_APPS": "ductor.bench", "DUCTOR_ROLE": "test"}
-        environment |= {"DUCTOR_QUEUES": "default,bench-few,bench-many,bench-jain,bench-sql"}
+        environment |= {"DUCTOR_QUEUES": "default,bench-few,bench-many,bench-jain,bench-sql,bench-http,bench-start"}
         environment |= {"DJANGO_SETTINGS_MODULE": "ductor.settings"}
         _migrate(environment)
-        return _run(environment, quick, progress)
+        options = [*(["--quick"] if quick else []), *(f"--{part}" for part in only)]
+        return _run(environment, options, progress)
     finally:
         server.destroy(evict=True)
         shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def ended(process: "subprocess.Popen[bytes]", seconds: float) -> Iterator[None]:
+    """Stop a process after the block, by force where it takes longer than so many seconds."""
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _migrate(environment: dict[str, str]) -> None:
@@ -48,8 +64,8 @@ def _migrate(environment: dict[str, str]) -> None:
     subprocess.run(command, env={**environment, "DUCTOR_ROLE": "owner"}, check=True, cwd=ROOT)
 
 
-def _run(environment: dict[str, str], quick: bool, progress: Callable[[str], None]) -> dict[str, float]:
-    command = [sys.executable, "-m", "ductor.bench.run", *(["--quick"] if quick else [])]
+def _run(environment: dict[str, str], options: Sequence[str], progress: Callable[[str], None]) -> dict[str, float]:
+    command = [sys.executable, "-m", "ductor.bench.run", *options]
     last = ""
     with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

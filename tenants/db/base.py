@@ -3,6 +3,7 @@
 import contextlib
 import os
 import weakref
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from django.db.transaction import TransactionManagementError
 from django_tenants.postgresql_backend import base as django_tenants_base
 from psycopg.pq import TransactionStatus
 
+from tenants.db.exchange import execute_whole
 from tenants.errors import ScopeConflict
 from tenants.scope import attached
 
@@ -60,6 +62,25 @@ class DatabaseWrapper(django_tenants_base.DatabaseWrapper):
             self._binding = False
         self.bound_tenant = tenant_id
         self._bound_inside = tuple(self._savepoints)
+
+    def run_whole(self, tenant_id: UUID, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Run one statement as a whole transaction of `tenant_id`, in one exchange with the server; return its rows.
+
+        What it did is committed when this returns.
+
+        Raises:
+            TransactionManagementError: a transaction is open.
+            DatabaseError: the statement or the commit failed.
+        """
+        if self.in_atomic_block:
+            raise TransactionManagementError("A whole transaction can't run inside an open one.")
+        self.ensure_connection()
+        self.bound_tenant = tenant_id
+        try:
+            with self.wrap_database_errors:
+                return execute_whole(self, tenant_id, sql, params)
+        finally:
+            self._unbind()
 
     def _handle_search_path(self, cursor: Any = None) -> None:
         """Bind before the first statement of a transaction; called by django-tenants for every new cursor."""

@@ -13,10 +13,11 @@ from django.db import close_old_connections, connection, connections
 from django.test import Client
 
 from ductor.databases import login_settings, psycopg_parameters
+from tenants.db import exchange
 from tenants.db.base import DatabaseWrapper
 from tests.api.callers import TASKS, Caller, assert_problem, build_caller, written
 from tests.builders import assert_counters_true, rows
-from workflows.api import views
+from workflows import starting
 
 POOLED = {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": {"min_size": 0, "max_size": 2, "timeout": 3}}}
 
@@ -79,16 +80,16 @@ def test_a_connection_lost_at_commit_is_no_success_and_the_same_key_starts_one_t
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caller = build_caller()
-    real = views.get_task
+    real = starting.enqueue_one
 
     def lose_connection(**named: Any) -> Any:
-        task = real(**named)
+        started = real(**named)
         _terminate(connection.connection.info.backend_pid)
-        return task
+        return started
 
-    monkeypatch.setattr(views, "get_task", lose_connection)
+    monkeypatch.setattr(starting, "enqueue_one", lose_connection)
     assert_problem(caller.start(key="k-1"), 503, "unavailable")
-    monkeypatch.setattr(views, "get_task", real)
+    monkeypatch.setattr(starting, "enqueue_one", real)
     # The test client leaves out what ends a request on a server.
     close_old_connections()
     assert rows("select count(*) from workflows_task") == [(0,)]
@@ -115,6 +116,26 @@ def test_a_commit_whose_outcome_is_unknown_is_no_success(monkeypatch: pytest.Mon
     close_old_connections()
     again = caller.start(key="k-1")
     assert (again.status_code, again["Idempotency-Replayed"]) == (200, "true")
+    assert_counters_true()
+
+
+def test_a_whole_transaction_whose_outcome_is_unknown_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for a start of a known workflow, whose commit is sent along with it."""
+    caller = build_caller()
+    assert caller.start().status_code == 201
+    real = exchange._answers
+
+    def unheard(pgconn: Any) -> Any:
+        yield from real(pgconn)
+        monkeypatch.setattr(exchange, "_answers", real)
+        raise psycopg.OperationalError("the connection was lost on the way back")
+
+    monkeypatch.setattr(exchange, "_answers", unheard)
+    assert_problem(caller.start(key="k-1"), 503, "unavailable")
+    close_old_connections()
+    again = caller.start(key="k-1")
+    assert (again.status_code, again["Idempotency-Replayed"]) == (200, "true")
+    assert rows("select count(*) from workflows_task") == [(2,)]
     assert_counters_true()
 
 

@@ -27,7 +27,7 @@ KERNEL_WORDS = frozenset(
     | {"fencing token", "release", "fact"}
 )
 # What no test runs: the suite runs itself, and the bench takes minutes of both cores.
-BY_HAND = {"test": ".ci/run", "ductor bench": "by hand"}
+BY_HAND = {"test": ".ci/run"}
 # Read by a library, or not read yet; the page says so.
 NOT_READ_BY_NAME = {"VALKEY_URL"}
 

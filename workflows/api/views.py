@@ -13,13 +13,12 @@ from tenants.api.parsing import single_header
 from tenants.api.views import TenantResource
 from tenants.errors import DuctorError, QueueUnknown
 from tenants.identity import parse_id
-from tenants.scope import scope_of
 from workflows.api import operations, parsing, serializers
 from workflows.api.waiting import wait_for_end
 from workflows.cancelling import cancel
 from workflows.errors import InputInvalid, KeyConflict, UnknownWorkflow
-from workflows.queries import get_task, list_steps, list_summaries
-from workflows.starting import Start, start_tasks
+from workflows.queries import list_steps, list_summaries
+from workflows.starting import Start, start_task, start_tasks
 
 LISTING = "tasks"
 
@@ -46,16 +45,12 @@ class TaskList(TenantResource):
     def post(self, request: Request) -> Response:
         """Start a task. 201 for a new one, 200 for the one that this key started before."""
         start = parsing.read_start(self.read_body(), single_header(request, "Idempotency-Key"))
-        # The answer is made after the scope has committed: success is said only of what is known to be durable.
-        with scope_of(self.tenant_id):
-            [started] = start_tasks(
-                tenant_id=self.tenant_id, starts=[start], principal=self.principal, immediate=True, source="api"
-            )
-            task = get_task(tenant_id=self.tenant_id, task_id=started.task_id)
-        headers = {"Location": reverse("task", args=[str(started.task_id)])}
-        if not started.created:
+        # Committed when it returns: success is said only of what is known to be durable.
+        task, created = start_task(tenant_id=self.tenant_id, start=start, principal=self.principal, source="api")
+        headers = {"Location": reverse("task", args=[str(task.id)])}
+        if not created:
             headers["Idempotency-Replayed"] = "true"
-        return Response(serializers.task_document(task), status=201 if started.created else 200, headers=headers)
+        return Response(serializers.task_document(task), status=201 if created else 200, headers=headers)
 
 
 class TaskBatch(TenantResource):

@@ -7,6 +7,7 @@ FUNCTIONS = [
     "refuse_over_limit",
     "check_admission",
     "enqueue_tasks",
+    "start_task",
     "admit",
     "check_lineage",
     "count_moves",
