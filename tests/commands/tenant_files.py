@@ -8,10 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from ductor.tenant_archives import export_tenant, restore_tenant
 from tenants.archives.rules import declared
+from tenants.errors import DuctorError
+from tenants.policy import set_freeze
 from tenants.queries import TenantView
-from tests.builders import build_key, build_tenant, rows, start
-from tests.commands.running import Ran, ductor
+from tests.builders import PRINCIPAL, build_key, build_tenant, rows, start
+from tests.database import as_role
 from workflows.claims import Claim, Outcome, StepRecord, finish, record_steps
 
 ROWS = "select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from {} t where tenant_id = %s"
@@ -55,30 +60,38 @@ def hashes(tenant: TenantView) -> dict[str, str]:
 
 
 def export(tenant: TenantView, folder: Path, name: str = "tenant.zip") -> Path:
-    """Export a tenant by the command; returns the file."""
+    """Export a tenant; returns the file."""
     file = folder / name
-    ran = ductor("tenants", "export", tenant.slug, "--to", str(file), "--json")
-    assert (ran.code, ran.err) == (0, "")
+    with as_role("owner"):
+        export_tenant(tenant=tenant, target=file, principal=PRINCIPAL)
     return file
 
 
-def freeze(tenant: TenantView) -> None:
-    assert ductor("tenants", "freeze", tenant.slug, "--reason", "restore").code == 0
+def freeze(tenant: TenantView, *names: str) -> None:
+    """Freeze exactly these of a tenant's doings; a restore needs admission and claims, which are the default."""
+    with as_role("operator"):
+        set_freeze(tenant_id=tenant.id, freeze=set(names or ("admission", "claims")), principal=PRINCIPAL)
 
 
 def unfreeze(tenant: TenantView) -> None:
-    assert ductor("tenants", "unfreeze", tenant.slug, "--reason", "restored").code == 0
+    with as_role("operator"):
+        set_freeze(tenant_id=tenant.id, freeze=set(), principal=PRINCIPAL)
 
 
-def restore(tenant: TenantView, file: Path, *options: str) -> Ran:
-    """Restore a tenant by the command."""
-    return ductor("tenants", "restore", tenant.slug, "--from", str(file), "--reason", "drill", "--json", *options)
+def restore(tenant: TenantView, file: Path, **options: Any) -> dict[str, Any]:
+    """Restore a tenant; returns what became of it."""
+    with as_role("owner"):
+        return restore_tenant(tenant=tenant, source=file, principal=PRINCIPAL, reason="drill", **options)
 
 
-def refusal(ran: Ran) -> tuple[int, str]:
-    """The exit code and error code of a command that was refused."""
-    assert ran.out == ""
-    return ran.code, json.loads(ran.err)["error"]["code"]
+def assert_refused(tenant: TenantView, file: Path, error: type[DuctorError], says: str = "") -> None:
+    """Check that a restore is refused with this error and these words, and that no row of the tenant moved."""
+    before = hashes(tenant)
+    with pytest.raises(error) as refused:
+        restore(tenant, file)
+    assert says in refused.value.message
+    assert hashes(tenant) == before
+    assert rows("select count(*) from tenants_act where act = 'tenant.restore'") == [(0,)]
 
 
 def members(file: Path) -> dict[str, bytes]:

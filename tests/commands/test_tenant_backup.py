@@ -1,8 +1,10 @@
 """S26: one tenant comes back from its backup, and nobody else's rows move."""
 
+import json
 import stat
 from pathlib import Path
 
+from tenants.keys import revoke_api_key
 from tenants.policy import set_tenant_policy
 from tests.builders import PRINCIPAL, assert_counters_true, build_tenant, rows, start
 from tests.commands.running import ductor, ductor_process
@@ -39,9 +41,7 @@ def test_a_tenant_comes_back_as_it_was(tmp_path: Path) -> None:
     for (waiting,) in rows("select id from workflows_task where tenant_id = %s and state = 'waiting'", tenant.id):
         cancel(tenant_id=tenant.id, task_id=waiting, principal=PRINCIPAL)
     freeze(tenant)
-    ran = restore(tenant, file)
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.document["tasks"] == {"gone": 1, "back": 0, "again": 8 - 2, "leased": 1}
+    assert restore(tenant, file)["tasks"] == {"gone": 1, "back": 0, "again": 8 - 2, "leased": 1}
     assert rows(TASKS, tenant.id) == tasks
     after = hashes(tenant)
     assert {table: after[table] for table in REPLACED} == {table: before[table] for table in REPLACED}
@@ -54,6 +54,45 @@ def test_a_tenant_comes_back_as_it_was(tmp_path: Path) -> None:
     assert_counters_true()
     states = rows("select state, count(*) from workflows_task group by 1 order by 1")
     assert states == [("completed", 6), ("waiting", 2)]
+
+
+def test_the_commands_export_try_and_restore(tmp_path: Path) -> None:
+    tenant = build_worked_tenant("acme")
+    end(leased(tenant))
+    file = str(tmp_path / "acme.zip")
+    made = ductor("tenants", "export", "acme", "--to", file, "--reason", "drill", "--json")
+    assert (made.code, made.err, made.document["rows"]["workflows_task"]) == (0, "", 8)
+    assert rows("select reason from tenants_act where act = 'tenant.export'") == [("drill",)]
+    early = ductor("tenants", "restore", "acme", "--from", file, "--reason", "too early", "--json")
+    assert (early.code, early.out, json.loads(early.err)["error"]["code"]) == (3, "", "tenant_not_frozen")
+    freeze(tenant)
+    owner().execute("delete from workflows_step where tenant_id = %s", [tenant.id])
+    before = hashes(tenant)
+    tried = ductor("tenants", "restore", "acme", "--from", file, "--dry-run")
+    assert (tried.code, "workflows_step" in tried.out) == (0, True)
+    assert hashes(tenant) == before
+    done = ductor("tenants", "restore", "acme", "--from", file, "--reason", "drill", "--json")
+    assert (done.code, done.err) == (0, "")
+    table = {found["table"]: found for found in done.document["tables"]}
+    assert [table["workflows_step"][name] for name in ("rule", "live", "in_file", "taken_out", "put_in")] == [
+        "replace",
+        0,
+        3,
+        0,
+        3,
+    ]
+    assert rows("select count(*) from workflows_step") == [(3,)]
+
+
+def test_wrong_usage(tmp_path: Path) -> None:
+    build_tenant("acme")
+    file = tmp_path / "a.zip"
+    file.write_text("no zip")
+    assert ductor("tenants", "restore", "nobody", "--from", str(file), "--reason", "x").code == 4
+    for wrong in (("--from", str(file)), ("--from", str(tmp_path / "gone"), "--reason", "x"), ("--reason", "x")):
+        assert ductor("tenants", "restore", "acme", *wrong).code == 2
+    assert ductor("tenants", "export", "acme").code == 2
+    assert rows("select count(*) from tenants_act where act in ('tenant.export', 'tenant.restore')") == [(0,)]
 
 
 def test_the_file_is_private_and_holds_every_table_of_one_moment(tmp_path: Path) -> None:
@@ -99,7 +138,7 @@ def test_no_write_of_a_worker_of_before_fits_after_a_restore(tmp_path: Path) -> 
     end(leased(tenant))
     recent = export(tenant, tmp_path, "recent.zip")
     freeze(tenant)
-    tokens = [restore(tenant, file).document["token"] for file in (early, recent)]
+    tokens = [restore(tenant, file)["token"] for file in (early, recent)]
     unfreeze(tenant)
     assert tokens[1] > tokens[0] > max(claim.token for claim in old)
     assert rows("select distinct token from workflows_task") == [(tokens[1],)]
@@ -114,12 +153,12 @@ def test_limits_freezes_keys_and_members_stay_as_they_are_now(tmp_path: Path) ->
     file = export(tenant, tmp_path)
     (key,) = rows("select id from tenants_apikey where tenant_id = %s", tenant.id)
     end(leased(tenant))
-    assert ductor("keys", "revoke", str(key[0]), "--tenant", "acme", "--reason", "leaked").code == 0
     with as_role("operator"):
+        revoke_api_key(tenant_id=tenant.id, key_id=key[0], principal=PRINCIPAL)
         set_tenant_policy(tenant_id=tenant.id, max_outstanding=3, max_leases=1, principal=PRINCIPAL)
     freeze(tenant)
     before = hashes(tenant)
-    assert restore(tenant, file).code == 0
+    restore(tenant, file)
     after = hashes(tenant)
     assert {table: after[table] for table in LIVE} == {table: before[table] for table in LIVE}
     assert rows("select revoked_at is null from tenants_apikey") == [(False,)]
@@ -137,7 +176,7 @@ def test_the_audit_only_grows(tmp_path: Path) -> None:
     freeze(tenant)
     acts = "select id, md5(a::text) from tenants_act a where tenant_id = %s order by at"
     before = rows(acts, tenant.id)
-    document = restore(tenant, file).document
+    document = restore(tenant, file)
     assert rows(acts, tenant.id)[: len(before)] == before
     (restored,) = rows(
         "select reason, principal ->> 'kind', after from tenants_act where tenant_id = %s and act = 'tenant.restore'",
@@ -156,7 +195,7 @@ def test_acts_that_the_platform_lost_come_back(tmp_path: Path) -> None:
     before = rows(acts, tenant.id)
     freeze(tenant)
     owner().execute("delete from tenants_act where tenant_id = %s and act <> 'tenant.freeze'", [tenant.id])
-    assert restore(tenant, file).code == 0
+    restore(tenant, file)
     assert set(before) < set(rows(acts, tenant.id))
     assert len(rows(acts, tenant.id)) == len(before) + 2
 
@@ -172,7 +211,7 @@ def test_a_turn_loses_nothing_and_gains_nothing_in_the_fair_order(tmp_path: Path
     key = "select t.key >= tenants_queue_clock('default'), t.key from tenants_turn t where tenant_id = %s"
     ((ahead, was),) = rows(key, tenant.id)
     assert not ahead
-    assert restore(tenant, file).code == 0
+    restore(tenant, file)
     ((ahead, now),) = rows(key, tenant.id)
     assert ahead
     assert now > was
