@@ -64,7 +64,7 @@ def _claim(
 
 
 def _claimed(row: tuple[Any, ...], worker: str, queue: str) -> ClaimedTask:
-    tenant_id, task_id, token, workflow, version, key, payload, attempt, failures, most, alone, progress = row
+    tenant_id, task_id, token, workflow, version, key, payload, attempt, failures, most, alone, progress, written = row
     return ClaimedTask(
         claim=Claim(tenant_id, task_id, worker, token),
         workflow=workflow,
@@ -77,6 +77,7 @@ def _claimed(row: tuple[Any, ...], worker: str, queue: str) -> ClaimedTask:
         max_failures=most,
         alone=alone,
         progress=loaded(progress),
+        format=written,
     )
 
 

@@ -1,6 +1,6 @@
 """Facts that stop an act on work (codes and SQLSTATEs: DESIGN section 9)."""
 
-from tenants.errors import Conflict, Invalid, NotFound, Refused
+from tenants.errors import Conflict, Fault, Invalid, NotFound, Refused
 
 
 class TaskNotFound(NotFound):
@@ -93,3 +93,9 @@ class BatchOutOfBounds(Invalid):
 
     code = "batch_out_of_bounds"
     sqlstate = "WF400"
+
+
+class FormatUnknown(Fault):
+    """This is stored in a format of a newer Ductor; it is left as it is. Run the version that wrote it, or a newer."""
+
+    sqlstate = "WF500"

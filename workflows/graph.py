@@ -12,6 +12,8 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from workflows.formats import DEFINITION_FORMAT
+
 MAX_NODES = 500
 
 
@@ -55,7 +57,10 @@ class Graph:
 
     def as_json(self) -> dict[str, Any]:
         """Return the shape as it is stored with a tenant's definition."""
-        return {"nodes": [{"name": n.name, "kind": "step", "after": sorted(n.after)} for n in self.nodes]}
+        return {
+            "format": DEFINITION_FORMAT,
+            "nodes": [{"name": n.name, "kind": "step", "after": sorted(n.after)} for n in self.nodes],
+        }
 
     def checksum(self, input_schema: Any = None) -> str:
         """Return the SHA-256 (hex) of the shape and the input schema; the order of declaration does not matter."""

@@ -37,6 +37,7 @@ class ClaimedTask:
     max_failures: int
     alone: bool
     progress: Any
+    format: int
 
 
 @dataclass(frozen=True, slots=True)

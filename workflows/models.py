@@ -52,6 +52,7 @@ class Task(TenantModel):
     worker = models.CharField(max_length=200, null=True)
     lease_expires_at = models.DateTimeField(null=True)
     charged_us = models.BigIntegerField(default=0)
+    format = models.SmallIntegerField(db_default=1)
 
     class Meta(TenantModel.Meta):
         constraints = [

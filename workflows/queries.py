@@ -9,6 +9,7 @@ from tenants.queries import check_page
 from tenants.scope import scope_of
 from tenants.store import loaded, query
 from workflows.errors import TaskNotFound
+from workflows.formats import known_definition
 from workflows.models import Definition, Step, Task, TaskKey
 from workflows.states import State
 
@@ -155,6 +156,7 @@ def list_steps(*, tenant_id: UUID, task_id: UUID) -> list[StepView]:
 
     Raises:
         TaskNotFound: the tenant has no such task.
+        FormatUnknown: its definition is stored in a format of a newer Ductor.
     """
     with scope_of(tenant_id):
         task = get_task(tenant_id=tenant_id, task_id=task_id)
@@ -166,8 +168,11 @@ def list_steps(*, tenant_id: UUID, task_id: UUID) -> list[StepView]:
 
 
 def _only_step(task: TaskView) -> list[StepView]:
-    definition = Definition.objects.filter(name=task.workflow, version=task.version)
-    nodes = [node["name"] for graph in definition.values_list("graph", flat=True) for node in graph["nodes"]]
+    workflow, version = task.workflow, task.version
+    stored = Definition.objects.filter(name=workflow, version=version).values_list("graph", flat=True)
+    nodes = [
+        n["name"] for graph in stored for n in known_definition(graph, workflow=workflow, version=version)["nodes"]
+    ]
     if len(nodes) != 1 or task.started_at is None or task.terminal_at is None:
         return []
     step = StepView(nodes[0], task.attempt, task.state, task.output, task.error, task.started_at, task.terminal_at)

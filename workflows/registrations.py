@@ -6,8 +6,9 @@ from uuid import UUID
 
 from tenants.identity import new_id
 from tenants.scope import scope_of
-from tenants.store import query
+from tenants.store import loaded, query
 from workflows.errors import DefinitionChanged
+from workflows.formats import known_definition
 
 
 def ensure_definition(
@@ -26,8 +27,9 @@ def ensure_definition(
 
     Raises:
         DefinitionChanged: this version is stored with another shape.
+        FormatUnknown: this version is stored in a format of a newer Ductor.
     """
-    find = "select checksum from workflows_definition where tenant_id = %s and name = %s and version = %s"
+    find = "select checksum, graph from workflows_definition where tenant_id = %s and name = %s and version = %s"
     with scope_of(tenant_id):
         stored = query(find, [tenant_id, name, version])
         if not stored:
@@ -35,7 +37,9 @@ def ensure_definition(
                 return False
             _insert(tenant_id, name, version, checksum, graph, input_schema)
             stored = query(find, [tenant_id, name, version])
-    if stored[0][0] != checksum:
+    found, document = stored[0]
+    known_definition(loaded(document), workflow=name, version=version)
+    if found != checksum:
         raise DefinitionChanged(
             f"{name} version {version} is stored with another shape; give the changed shape a new version.",
             workflow=name,

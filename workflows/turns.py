@@ -20,6 +20,7 @@ from workflows import claims, crashpoints, registry
 from workflows.claims import Claim, ClaimedTask
 from workflows.engine import Advance, Engine
 from workflows.execution import install_alarm
+from workflows.formats import TASK_FORMAT
 from workflows.heartbeats import Heart
 from workflows.pacing import START_SECONDS, Pace
 from workflows.results import Results
@@ -178,16 +179,19 @@ class _Batch:
         return hung is not None
 
     def _ticks(self, tasks: list[ClaimedTask]) -> list[Tick]:
-        """Pair tasks with their workflows; tasks of workflows that this process does not have go to another one."""
-        ticks, unknown = [], []
+        """Pair tasks with their workflows; what this process does not have, or can't read, goes to another one."""
+        ticks, unknown, newer = [], [], []
         for claimed in tasks:
             workflow = registry.find(claimed.workflow, claimed.version)
-            if workflow is None or not workflow.is_sound:
+            if claimed.format > TASK_FORMAT:
+                newer.append(claimed.claim)
+            elif workflow is None or not workflow.is_sound:
                 unknown.append(claimed.claim)
             else:
                 ticks.append(Tick(claimed, workflow, self.begun))
-        if unknown:
-            claims.release(claims=unknown, delay_seconds=UNKNOWN_DELAY_SECONDS, reason="unknown_workflow")
+        for left, reason in ((unknown, "unknown_workflow"), (newer, "unknown_format")):
+            if left:
+                claims.release(claims=left, delay_seconds=UNKNOWN_DELAY_SECONDS, reason=reason)
         return ticks
 
     def _first_round(self, ticks: list[Tick]) -> tuple[list[Tick], Tick | None]:

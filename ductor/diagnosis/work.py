@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from ductor.diagnosis import Finding, judged
 from tenants.store import query
+from workflows.formats import DEFINITION_FORMAT, TASK_FORMAT
 
 MAX_READY_SECONDS = 60.0
 MAX_EXPIRED_SECONDS = 120.0
@@ -66,6 +67,26 @@ def claims() -> Finding:
     return judged("claims", wrong, f"{ready} turns ready, {seen}", remedy="Is a cluster running?", verdict="warning")
 
 
+def formats() -> Finding:
+    """Nothing is stored in a format that this Ductor can't read."""
+    tasks = query(
+        "select tenant_id, count(*) from workflows_task where state in ('queued', 'leased', 'waiting') and format > %s"
+        " group by 1 order by 1 limit 100",
+        [TASK_FORMAT],
+    )
+    definitions = query(
+        "select tenant_id, name, version from workflows_definition"
+        " where case jsonb_typeof(graph -> 'format') when 'number' then (graph ->> 'format')::numeric > %s"
+        " else true end"
+        " order by 1, 2, 3 limit 100",
+        [DEFINITION_FORMAT],
+    )
+    wrong = [f"{count} tasks of tenant {tenant_id}" for tenant_id, count in tasks]
+    wrong += [f"{name} version {version} of tenant {tenant_id}" for tenant_id, name, version in definitions]
+    remedy = "They are left as they are: run the version of Ductor that wrote them, or a newer one."
+    return judged("formats", wrong, "everything can be read", remedy=remedy)
+
+
 def leases() -> Finding:
     """No lease stays long after it ran out."""
     [(expired,)] = query(
@@ -86,4 +107,4 @@ def snapshots() -> Finding:
     return judged("snapshots", wrong, f"the oldest open transaction is {behind} transactions old", verdict="warning")
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (counters, admission, faults, claims, leases, snapshots)
+CHECKS: tuple[Callable[[], Finding], ...] = (counters, admission, faults, formats, claims, leases, snapshots)

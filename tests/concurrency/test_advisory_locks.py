@@ -77,7 +77,12 @@ def held_open(act: Callable[[], object]) -> Iterator[None]:
 
 def store(tenant: TenantView, name: str) -> bool:
     return ensure_definition(
-        tenant_id=tenant.id, name=name, version=1, checksum="0" * 64, graph={"nodes": []}, input_schema=None
+        tenant_id=tenant.id,
+        name=name,
+        version=1,
+        checksum="0" * 64,
+        graph={"format": 1, "nodes": []},
+        input_schema=None,
     )
 
 

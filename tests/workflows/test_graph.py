@@ -83,5 +83,6 @@ def test_another_input_schema_is_another_checksum() -> None:
 
 def test_the_stored_form_lists_every_node_with_its_edges() -> None:
     assert graph_of(Node("a"), Node("b", ("a",))).as_json() == {
-        "nodes": [{"name": "a", "kind": "step", "after": []}, {"name": "b", "kind": "step", "after": ["a"]}]
+        "format": 1,
+        "nodes": [{"name": "a", "kind": "step", "after": []}, {"name": "b", "kind": "step", "after": ["a"]}],
     }

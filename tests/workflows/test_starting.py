@@ -201,7 +201,7 @@ def test_each_tenant_has_its_own_stored_definition() -> None:
     flow.start({"id": 1}, tenant=two.id)
 
     assert rows("select tenant_id, checksum, graph, input_schema from workflows_definition order by tenant_id") == [
-        (tenant, flow.checksum, {"nodes": [{"name": "only", "kind": "step", "after": []}]}, ORDER)
+        (tenant, flow.checksum, {"format": 1, "nodes": [{"name": "only", "kind": "step", "after": []}]}, ORDER)
         for tenant in sorted([one.id, two.id])
     ]
 

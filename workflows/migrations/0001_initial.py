@@ -212,6 +212,7 @@ class Migration(migrations.Migration):
                 ("worker", models.CharField(max_length=200, null=True)),
                 ("lease_expires_at", models.DateTimeField(null=True)),
                 ("charged_us", models.BigIntegerField(default=0)),
+                ("format", models.SmallIntegerField(db_default=1)),
                 (
                     "tenant",
                     models.ForeignKey(

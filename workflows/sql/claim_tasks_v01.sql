@@ -16,7 +16,8 @@ create or replace function workflows_claim_tasks(
   p_worker text, p_queue text, p_limit int, p_per_tenant int, p_lease_seconds double precision,
   p_only uuid[] default null)
 returns table (tenant_id uuid, task_id uuid, token bigint, workflow varchar, version int, key varchar, input jsonb,
-  attempt int, failures int, max_failures int, alone boolean, progress jsonb)
+  attempt int, failures int, max_failures int, alone boolean, progress jsonb,
+  format smallint)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set lock_timeout = '1s' as $$
 declare
@@ -91,7 +92,7 @@ begin
   perform tenants_move_work(v_moves);
   perform setval(format('%I', 'tenants_clock_' || p_queue)::regclass, greatest(v_clock, 1));
   return query select k.tenant_id, k.id, k.token, k.workflow, k.version, k.key, k.input, k.attempt, k.failures,
-    k.max_failures, k.alone, k.progress
+    k.max_failures, k.alone, k.progress, k.format
   from unnest(v_owners, v_ids) with ordinality u(owner, id, place)
   join workflows_task k on k.tenant_id = u.owner and k.id = u.id order by u.place;
 end $$;
