@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, InterfaceError
 from django_typer.management import TyperCommand
 
-from ductor.commands import bench, doctor, initdb, keys, members, operators, queues, screen, tasks
+from ductor.commands import audit, bench, doctor, initdb, keys, members, operators, queues, screen, tasks
 from ductor.commands import tenants as tenant_commands
 from tenants.errors import DuctorError
 from tenants.store import translate
@@ -52,6 +52,7 @@ class Command(TyperCommand, name="ductor", no_args_is_help=True):
 
 for name, group in {
     "tenants": tenant_commands,
+    "audit": audit,
     "keys": keys,
     "members": members,
     "operators": operators,
