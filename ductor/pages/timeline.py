@@ -10,6 +10,7 @@ from workflows.step_queries import StepSummary
 
 # In the units of the drawing, which scales as a whole.
 LABELS, WIDTH, ROW, BAR, HEAD = 170, 720, 26, 12, 24
+LEAST = 2.0
 MAX_BARS = 60
 TICKS = 4
 
@@ -53,11 +54,14 @@ class Timeline:
 
 
 def draw(task: TaskView, steps: Sequence[StepSummary], now: datetime) -> Timeline | None:
-    """Lay a task's bars out from its start to its end, or to `now` while it runs; None where nothing has happened."""
+    """Lay a task's steps out from its first start to its end, or to `now` while it runs; None where none has begun.
+
+    The time before the start is told in words: beside hours of waiting, no step would be seen.
+    """
     spans = _spans(task, steps, now)
     if not spans:
         return None
-    begin, end = task.created_at, max(span[3] for span in spans)
+    begin, end = min(span[2] for span in spans), max(span[3] for span in spans)
     whole = max((end - begin).total_seconds(), 0.001)
     scale = (WIDTH - LABELS) / whole
     bars = [
@@ -65,9 +69,9 @@ def draw(task: TaskView, steps: Sequence[StepSummary], now: datetime) -> Timelin
             label=label,
             state=state,
             seconds=(until - since).total_seconds(),
-            x=round(LABELS + max(0.0, (since - begin).total_seconds()) * scale, 1),
+            x=min(round(LABELS + (since - begin).total_seconds() * scale, 1), WIDTH - LEAST),
             y=HEAD + index * ROW,
-            width=round(max(2.0, (until - since).total_seconds() * scale), 1),
+            width=round(max(LEAST, (until - since).total_seconds() * scale), 1),
         )
         for index, (label, state, since, until) in enumerate(spans[:MAX_BARS])
     ]
@@ -76,14 +80,11 @@ def draw(task: TaskView, steps: Sequence[StepSummary], now: datetime) -> Timelin
 
 
 def _spans(task: TaskView, steps: Sequence[StepSummary], now: datetime) -> list[tuple[str, str, datetime, datetime]]:
-    if task.started_at is None:
-        ended = task.terminal_at
-        return [("before it started", task.state, task.created_at, ended)] if ended else []
-    spans = [("before it started", State.QUEUED.value, task.created_at, task.started_at)]
+    spans = []
     for step in steps:
         label = step.name if step.attempt <= 1 else f"{step.name} · attempt {step.attempt}"
         spans.append((label, step.state, step.started_at, step.finished_at))
-    if task.state == State.LEASED:
+    if task.state == State.LEASED and task.started_at is not None:
         last = max((step.finished_at for step in steps), default=task.started_at)
         spans.append(("running", State.LEASED.value, last, max(now, last)))
     return spans
