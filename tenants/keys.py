@@ -99,6 +99,7 @@ def revoke_api_key(*, tenant_id: UUID, key_id: UUID, principal: Principal, reaso
                 target_kind="key",
                 target_id=str(key_id),
                 reason=reason,
+                before={"name": rows[0][2], "prefix": rows[0][1], "scopes": rows[0][3]},
             )
         else:
             rows = query(_FIND, [tenant_id, key_id])

@@ -9,6 +9,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
+from psycopg.errors import UniqueViolation
 
 from tenants.audit import record_system
 from tenants.errors import AlreadyMember, IdentityInvalid, MemberNotFound
@@ -43,7 +44,9 @@ def create_operator(*, email: str, name: str, password: str, principal: Principa
             person.save()
             EmailAddress.objects.create(user=person, email=address, verified=True, primary=True)
             _record("operator.create", person, principal)
-    except IntegrityError:
+    except IntegrityError as error:
+        if not isinstance(error.__cause__, UniqueViolation):
+            raise
         raise AlreadyMember(f"There is an operator {address}; `manage.py ductor operators list` shows all.") from None
     return _view(person.email)
 
