@@ -1,7 +1,7 @@
 """`python -m ductor.serving web|operator`: one surface, served by granian on one address.
 
-Environment: `DUCTOR_HOST` (127.0.0.1), `DUCTOR_PORT` (8000), `DUCTOR_OPERATOR_PORT` (8001), `DUCTOR_SERVER_PROCESSES` (2
-for the tenants', 1 for the operators'). The operator surface stays on the loopback address unless
+Environment: `DUCTOR_HOST` (127.0.0.1), `DUCTOR_PORT` (8000), `DUCTOR_OPERATOR_PORT` (8001), `DUCTOR_SERVER_PROCESSES`
+(2 for the tenants', 1 for the operators'). The operator surface stays on the loopback address unless
 `DUCTOR_OPERATOR_HOST` says otherwise.
 """
 
