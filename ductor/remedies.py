@@ -3,6 +3,7 @@
 REMEDIES = {
     "already_member": "Nothing is left to do; to change what the person may do, change the member's role.",
     "already_terminal": "Read the task: its state is final. To run it again, start a new task under another key.",
+    "archive_invalid": "Use the file as `ductor tenants export` wrote it, of a version that this one can read.",
     "batch_out_of_bounds": "Send 1 to 1,000 items in one batch, and more of them in several.",
     "conflict": "Read the present state and decide anew.",
     "definition_changed": (
@@ -38,7 +39,9 @@ REMEDIES = {
     ),
     "rate_limited": "Wait as long as Retry-After says. The headers RateLimit and RateLimit-Policy tell of it before.",
     "slug_taken": "Choose another slug.",
+    "tenant_busy": "Wait until its running tasks have ended, then repeat this.",
     "tenant_frozen": "Wait, or ask the operator of this platform why the tenant is frozen.",
+    "tenant_not_frozen": "Freeze the tenant's admission and claims first: `ductor tenants freeze`.",
     "too_large": "Send less at once: smaller inputs, or fewer items. Keep large data elsewhere, and send its address.",
     "unauthenticated": "Send `Authorization: Bearer <key>` with a key that is neither revoked nor expired.",
     "unavailable": (
