@@ -1,13 +1,11 @@
-"""The parts of a cluster that need no processes: settings, options, names, crash delays, outages, the broker."""
+"""The parts of a cluster that need no processes: settings, options, names, crash delays, outages."""
 
 from argparse import ArgumentTypeError
 
 import pytest
 from django.db import OperationalError
-from django_q.tasks import async_task
 from structlog.testing import capture_logs
 
-from ductor.broker import AsyncTaskRefused, Broker
 from ductor.cluster.outage import MAX_PAUSE_SECONDS, Outage, one_line
 from ductor.cluster.plan import worker_name
 from ductor.cluster.sentinel import CrashLoop
@@ -19,7 +17,7 @@ def test_no_default_of_django_q2_that_loses_or_repeats_work_is_left() -> None:
     settings = q_cluster()
     assert settings["broker_class"] == "ductor.broker.Broker"
     assert settings["scheduler"] is False
-    assert (settings["max_attempts"], settings["ack_failures"], settings["save_limit"]) == (1, True, -1)
+    assert (settings["max_attempts"], settings["ack_failures"], settings["save_limit"]) == (1, True, 10_000)
     assert 0 < settings["timeout"] < settings["retry"]
     assert settings["guard_cycle"] == 0.5
 
@@ -105,9 +103,3 @@ def test_an_outage_is_one_line_until_its_text_changes() -> None:
 
 def test_a_failure_without_text_is_still_a_line() -> None:
     assert one_line(OperationalError()) == "OperationalError: "
-
-
-def test_django_q2s_own_queue_refuses_instead_of_taking_work_that_nobody_would_run() -> None:
-    with pytest.raises(AsyncTaskRefused, match="write a Workflow"):
-        async_task("os.getpid")
-    assert Broker().queue_size() == 0
