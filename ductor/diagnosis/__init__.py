@@ -1,7 +1,8 @@
 """What `manage.py ductor doctor` looks at. It only reads.
 
 `catalogue` holds the database's structure against what this code declares: version, roles, row security, grants,
-functions, migrations. `work` looks at the work itself: counters, faults, leases, snapshots, claims.
+functions, migrations; `surfaces` what keeps operators and tenants apart. `work` looks at the work itself: counters,
+faults, leases, snapshots, claims.
 """
 
 from collections.abc import Callable
@@ -34,10 +35,10 @@ def judged(check: str, wrong: list[str], fine: str, *, remedy: str = "", verdict
 
 def examine() -> list[Finding]:
     """Run every check, each on its own: one that can't be run is a failure and hides no other."""
-    from ductor.diagnosis import catalogue, work
+    from ductor.diagnosis import catalogue, surfaces, work
 
     findings = []
-    for check in (*catalogue.CHECKS, *work.CHECKS):
+    for check in (*catalogue.CHECKS, *surfaces.CHECKS, *work.CHECKS):
         try:
             findings.append(check())
         except Unavailable:

@@ -38,7 +38,7 @@ def test_a_sound_platform_is_clean() -> None:
     code, findings = _findings()
     assert {name: finding["detail"] for name, finding in findings.items() if finding["verdict"] != "ok"} == {}
     assert code == 0
-    assert len(findings) == 13
+    assert len(findings) == 15
     table = ductor_process("doctor")
     assert table.code == 0
     assert "row security" in table.out
