@@ -1,4 +1,4 @@
-"""Making tenants: an act of the owner's process and of operators, never of the tenant surface (ADR 0014)."""
+"""Making tenants: an act of the owner's process and of operators, never of the tenant surface (ADR 0015)."""
 
 from tenants.audit import record
 from tenants.errors import IdentityInvalid, SlugTaken

@@ -42,7 +42,7 @@ def task(request: HttpRequest, tenant: TenantView, item: str) -> HttpResponse:
     found = get_task(tenant_id=tenant.id, task_id=parse_id(item))
     steps = list_step_summaries(tenant_id=tenant.id, task_id=found.id)
     context = {"tenant": tenant, "task": found, "steps": steps, "ended": found.state in TERMINAL}
-    return show(request, "task.html", {"title": f"{found.workflow} of {tenant.slug}", **context})
+    return show(request, "task.html", {"title": f"Task {found.workflow} of {tenant.slug}", **context})
 
 
 @require_safe

@@ -21,7 +21,7 @@ def detail(request: HttpRequest, tenant: TenantView) -> HttpResponse:
     """Show a tenant's limits, use and freezes, and the ways on."""
     policy = _policy(tenant)
     context = {
-        "title": tenant.slug,
+        "title": f"Tenant {tenant.slug}",
         "tenant": tenant,
         "policy": policy,
         "frozen": frozen_names(policy.frozen) if policy else [],

@@ -21,7 +21,7 @@ SCOPE_LIST: Schema = {"type": "array", "items": {"type": "string", "enum": sorte
 PRINCIPAL = component(
     "Principal",
     record(
-        {"kind": {"type": "string", "enum": ["key", "person", "command", "code", "system"]}}
+        {"kind": {"type": "string", "enum": ["key", "person", "operator", "command", "code", "system"]}}
         | {"id": TEXT, "name": TEXT, "behind": {**TEXT, "description": "The person behind a key, where one is known."}}
     ),
 )
