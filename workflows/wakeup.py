@@ -136,11 +136,13 @@ class Listener:
 def _connect() -> psycopg.Connection[Any]:
     """Open a connection past any pooler, as this process's role."""
     params: dict[str, Any] = connection.get_connection_params()
-    for name in ("pool", "cursor_factory", "context", "prepare_threshold"):
+    for name in ("pool", "cursor_factory", "context"):
         params.pop(name, None)
     if settings.DUCTOR_DIRECT_URL:
         direct = conninfo_to_dict(settings.DUCTOR_DIRECT_URL)
-        params.update({name: direct[name] for name in ("host", "port", "dbname") if name in direct})
+        for name in ("host", "hostaddr", "port", "dbname"):
+            params.pop(name, None)
+        params.update({name: value for name, value in direct.items() if name not in ("user", "password")})
     return psycopg.connect(**params, autocommit=True)
 
 
