@@ -72,6 +72,8 @@ def _sign_in(*, operator: bool, tls: bool) -> dict[str, Any]:
             },
             {"NAME": f"{_VALIDATION}.NumericPasswordValidator"},
         ],
+        # Seconds that the link in a mail opens the setting of a new password.
+        "PASSWORD_RESET_TIMEOUT": 3600,
         "LOGIN_URL": "account_login",
         "LOGIN_REDIRECT_URL": "/admin/" if operator else "/app/",
         "ACCOUNT_ADAPTER": f"tenants.people.adapters.{'Operator' if operator else 'Tenant'}AccountAdapter",

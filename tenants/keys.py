@@ -47,9 +47,11 @@ def create_api_key(
 ) -> tuple[ApiKeyView, str]:
     """Make a key; the second value is its plain text, which is never stored and can't be shown again.
 
+    One that a key makes ends with it at the latest: where no end is named, at the same moment.
+
     Raises:
         IdentityInvalid: the name breaks its rule, a scope is unknown, there is none, or the tenant is `system`.
-        Forbidden: a scope gives more than its maker may do, or the maker has been removed or revoked meanwhile.
+        Forbidden: it gives more than its maker may do, or for longer, or the maker was removed or revoked meanwhile.
     """
     if tenant_id == SYSTEM_TENANT_ID:
         raise IdentityInvalid("The system tenant has no keys: nobody acts as it.")
@@ -66,11 +68,8 @@ def create_api_key(
     plaintext, prefix, hashed = generator.generate()
     key_id = new_id()
     with scope_of(tenant_id):
-        hold_maker(tenant_id, principal)
-        rows = query(
-            _INSERT,
-            [tenant_id, key_id, name, prefix, hashed, wanted, Jsonb(principal.as_json()), expires_at],
-        )
+        ends_at = _within(expires_at, hold_maker(tenant_id, principal))
+        rows = query(_INSERT, [tenant_id, key_id, name, prefix, hashed, wanted, Jsonb(principal.as_json()), ends_at])
         record(
             tenant_id=tenant_id,
             principal=principal,
@@ -81,6 +80,12 @@ def create_api_key(
             after={"name": name, "prefix": prefix, "scopes": wanted},
         )
     return as_key(rows[0]), plaintext
+
+
+def _within(wanted: datetime | None, maker_ends_at: datetime | None) -> datetime | None:
+    if wanted is not None and maker_ends_at is not None and wanted > maker_ends_at:
+        raise Forbidden(f"A key can't outlive the key that makes it, which ends at {maker_ends_at.isoformat()}.")
+    return wanted or maker_ends_at
 
 
 def revoke_api_key(*, tenant_id: UUID, key_id: UUID, principal: Principal, reason: str = "") -> ApiKeyView:

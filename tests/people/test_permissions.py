@@ -2,23 +2,26 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from tenants.authentication import authenticate, find_membership, list_memberships
 from tenants.errors import Forbidden
-from tenants.identity import new_id
+from tenants.identity import SYSTEM_TENANT_ID, new_id
+from tenants.invitations import find_invitation, invite
 from tenants.keys import create_api_key
 from tenants.permissions import SCOPES, TABLE, Permission, Role, of_role, of_scopes, scopes_within
 from tenants.principals import Principal
 from tests.api.callers import assert_problem, build_caller, written
-from tests.architecture.test_docs import codes, rows_of
-from tests.builders import PRINCIPAL, build_tenant, rows
-from tests.people.signing import join
+from tests.architecture.test_docs import PAGES, codes, rows_of
+from tests.builders import PRINCIPAL, build_key, build_tenant, rows
+from tests.database import owner
+from tests.people.signing import build_person, join
 
 PAGE = "docs/permissions.md"
-PERSON_KINDS = ("person", "key")
 
 
 def test_every_permission_stands_in_the_table_once_with_known_roles_and_scope() -> None:
@@ -43,8 +46,6 @@ def test_the_docs_show_the_table_as_it_is() -> None:
 
 
 def _text() -> str:
-    from tests.architecture.test_docs import PAGES
-
     return PAGES[PAGE]
 
 
@@ -145,8 +146,47 @@ def test_the_person_behind_a_key_is_known_and_kept_with_each_act() -> None:
 
 
 def _authenticated(plaintext: str) -> Principal:
-    from tenants.authentication import authenticate
-
     found = authenticate(plaintext, host="localhost")
     assert found is not None
     return found.principal
+
+
+def test_a_key_gives_for_no_longer_than_it_has() -> None:
+    tenant = build_tenant()
+    end = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    view, _ = create_api_key(
+        tenant_id=tenant.id, name="parent", scopes=["keys:write"], expires_at=end, principal=PRINCIPAL
+    )
+    parent = Principal(kind="key", id=str(view.id), scopes=frozenset(view.scopes))
+
+    def make(expires_at: datetime | None) -> datetime | None:
+        child, _ = create_api_key(
+            tenant_id=tenant.id, name="child", scopes=["keys:write"], expires_at=expires_at, principal=parent
+        )
+        return child.expires_at
+
+    assert make(None) == make(end) == end
+    assert make(end - timedelta(minutes=1)) == end - timedelta(minutes=1)
+    before = rows("select count(*) from tenants_apikey")
+    with pytest.raises(Forbidden):
+        make(end + timedelta(seconds=1))
+    assert rows("select count(*) from tenants_apikey") == before
+
+
+def test_nobody_acts_as_the_system_whatever_rows_were_planted() -> None:
+    """As whoever can run any SQL as the tenant surface's role could plant them (D11)."""
+    tenant = build_tenant()
+    person = build_person()
+    plaintext = build_key(tenant)
+    join(tenant, "owner", person)
+    _, token = invite(tenant_id=tenant.id, email="a@example.com", role="owner", principal=PRINCIPAL)
+    assert list_memberships(person_id=person.pk) != []
+    for table in ("tenants_apikey", "tenants_member", "tenants_invitation"):
+        owner().execute("alter table tenants_apikey disable trigger kept_rows")
+        owner().execute(f"update {table} set tenant_id = %s", (SYSTEM_TENANT_ID,))
+    owner().execute("alter table tenants_apikey enable trigger kept_rows")
+    assert authenticate(plaintext, host="localhost") is None
+    asked = {"person_id": person.pk, "email": person.email, "host": "localhost"}
+    assert find_membership(tenant_id=SYSTEM_TENANT_ID, **asked) is None
+    assert list_memberships(person_id=person.pk) == []
+    assert find_invitation(token=token) is None

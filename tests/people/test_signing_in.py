@@ -221,3 +221,14 @@ def test_with_tls_cookies_are_the_host_s_alone_and_go_over_tls_only(role: str, m
     tenants, operators = account_settings("web"), account_settings("operator")
     for name in ("SESSION_COOKIE_NAME", "CSRF_COOKIE_NAME"):
         assert tenants[name] != operators[name]
+
+
+def test_signing_in_removes_sessions_that_have_run_out_and_no_others() -> None:
+    living, gone = sign_in(build_person()), sign_in(build_person())
+    key = gone.cookies["ductor_session"].value
+    expire = "update public.django_session set expire_date = now() - interval '1 s' where session_key = %s"
+    owner().execute(expire, (key,))
+    assert not is_signed_in(gone)
+    sign_in(build_person())
+    assert rows("select count(*) from public.django_session where session_key = %s", key) == [(0,)]
+    assert is_signed_in(living)
