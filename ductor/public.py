@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from ductor import problems
 from ductor.accounts_settings import STRICT_POLICY
+from ductor.readiness import unready
 from ductor.remedies import REMEDIES
 
 # These pages have no session and no form, and pass no middleware that would set their policy.
@@ -24,9 +24,9 @@ def live(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def ready(request: HttpRequest) -> JsonResponse:
-    """Say that the database answers and holds Ductor's schema; else 503 as everywhere."""
-    with connection.cursor() as cursor:
-        cursor.execute("select ductor_now()")
+    """Say that the database answers, takes writes and has this code's tables; else 503."""
+    if amiss := unready():
+        return JsonResponse({"status": "not ready", "reason": amiss}, status=503, headers={"Retry-After": "5"})
     return JsonResponse({"status": "ready"})
 
 
