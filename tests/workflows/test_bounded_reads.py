@@ -13,7 +13,7 @@ from tenants.store import call
 from tests import clock
 from tests.builders import PRINCIPAL, assert_counters_true, build_tenant, claim, start
 from tests.database import owner
-from workflows.admission import NewTask, enqueue
+from workflows.admission import NewTask, enqueue, enqueue_one
 from workflows.cancelling import cancel
 from workflows.claims import Outcome, StepRecord, finish, heartbeat, record_steps, release
 from workflows.recovery import recover
@@ -139,3 +139,24 @@ def test_large_inputs_are_read_by_their_claim_alone() -> None:
     assert reads(act, large=True) == 0
     assert reads(lambda: claim(1), large=True) > 0
     assert_counters_true()
+
+
+@pytest.mark.parametrize("verb", [enqueue, enqueue_one])
+def test_a_start_planned_on_an_empty_table_stays_as_cheap_when_the_table_has_grown(verb: Callable[..., Any]) -> None:
+    """A server process that came up with a fresh platform keeps its plans until somebody analyzes the tables."""
+    tenant, task = build_tenant(), NewTask("w", 1, {})
+    given = {"tasks": [task]} if verb is enqueue else {"task": task}
+
+    def act() -> None:
+        with attach(tenant.id):
+            verb(tenant_id=tenant.id, principal=PRINCIPAL, **given)
+
+    owner().execute("analyze workflows_task")
+    connection.close()
+    for _ in range(8):
+        act()
+    build_history(tenant)
+    with transaction.atomic(), connection.cursor() as cursor:
+        act()
+        cursor.execute(READS, [True])
+        assert cursor.fetchone()[0] < 200

@@ -18,6 +18,9 @@ declare
   v_due timestamptz;
   v_ids uuid[] := array_fill(null::uuid, array[greatest(v_count, 1)]);
   v_created boolean[] := array_fill(false, array[greatest(v_count, 1)]);
+  v_queues text[] := array_fill(null::text, array[greatest(v_count, 1)]);
+  v_dues timestamptz[] := array_fill(null::timestamptz, array[greatest(v_count, 1)]);
+  v_waits boolean[] := array_fill(false, array[greatest(v_count, 1)]);
 begin
   perform tenants_require_scope(p_tenant_id);
   if v_count not between 1 and 1000 then
@@ -57,14 +60,15 @@ begin
       false, 0, 0);
     v_ids[v_task.n] := v_task.id;
     v_created[v_task.n] := true;
+    v_queues[v_task.n] := v_task.queue;
+    v_dues[v_task.n] := greatest(v_due, v_now);
+    v_waits[v_task.n] := v_due > v_now;
   end loop;
+  -- From what was inserted just now, not from the tasks: a plan made while the table was small would read all of them.
   insert into workflows_admission (tenant_id, id, queue, queued, waiting, next_due_at, wake_at)
-  select p_tenant_id, gen_random_uuid(), t.queue, count(*) filter (where t.state = 'queued'),
-    count(*) filter (where t.state = 'waiting'), min(t.due_at) filter (where t.state = 'queued'),
-    min(t.due_at) filter (where t.state = 'waiting')
-  from workflows_task t
-  where t.tenant_id = p_tenant_id and t.id = any(select v.id from unnest(v_ids, v_created) v(id, made) where v.made)
-  group by t.queue;
+  select p_tenant_id, gen_random_uuid(), v.queue, count(*) filter (where not v.waits), count(*) filter (where v.waits),
+    min(v.due_at) filter (where not v.waits), min(v.due_at) filter (where v.waits)
+  from unnest(v_queues, v_dues, v_waits) v(queue, due_at, waits) where v.queue is not null group by v.queue;
   if p_immediate then
     set constraints workflows_admission_admit immediate;
   end if;
