@@ -76,11 +76,11 @@ if DUCTOR_ROLE == "owner":
     DATABASES["operators"] = {"ENGINE": "tenants.db", "ROLE": "owner", **operators_database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# One cache a kind of process, since it holds pickles: none may be able to write what another one loads.
+# One cache a kind of process: none may be able to write what another one loads.
 _CACHES_BY_ROLE = {"web": "web", "test": "web", "worker": "worker"}
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "BACKEND": "tenants.sealed_cache.SealedDatabaseCache",
         "LOCATION": f"tenants_cache_{_CACHES_BY_ROLE.get(DUCTOR_ROLE, 'operator')}",
         "KEY_FUNCTION": "tenants.cache.key_function",
         # Attempts to sign in are counted here: a default of 300 rows would let anybody push a count out by many others.

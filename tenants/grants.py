@@ -16,7 +16,7 @@ TABLES: dict[str, dict[str, str]] = {
     "tenants_invitation": {ENGINE: "select", WEB: "select, insert, update", OPERATOR: "select, insert, update"},
     "tenants_queue": {ENGINE: "select", WEB: "select", WORKER: "select", OPERATOR: "select"},
     "tenants_listener": {ENGINE: "select", WORKER: _EVERY, OPERATOR: "select"},
-    # Django's cache holds pickles: whoever could write another process's could run code in it.
+    # Django's cache holds pickles, signed by the surface; nobody writes what another kind of process reads.
     "tenants_cache_web": {WEB: _EVERY},
     "tenants_cache_worker": {WORKER: _EVERY},
     "tenants_cache_operator": {OPERATOR: _EVERY},

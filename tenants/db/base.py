@@ -33,7 +33,7 @@ class DatabaseWrapper(django_tenants_base.DatabaseWrapper):
         self._binding = False
         super().__init__(*args, **kwargs)
         # Where django-tenants' introspection looks for tables.
-        self.schema_name = self.settings_dict.get("SCHEMA", self.schema_name)
+        self.schema_name: str = self.settings_dict.get("SCHEMA", self.schema_name)
         _open_wrappers.add(self)
 
     def set_tenant(self, tenant: Any, include_public: bool = True) -> None:
