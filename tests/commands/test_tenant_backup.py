@@ -215,3 +215,48 @@ def test_a_turn_loses_nothing_and_gains_nothing_in_the_fair_order(tmp_path: Path
     ((ahead, now),) = rows(key, tenant.id)
     assert ahead
     assert now > was
+
+
+def test_children_come_back_after_their_parents(tmp_path: Path) -> None:
+    """A child is put in only where its parent stands; in the file it may come first."""
+    tenant = build_tenant("acme")
+    (parent,) = start(tenant)
+    columns = "id, parent_run_id, root_run_id, nesting_depth"
+    lineage = f"select {columns} from workflows_task where tenant_id = %s order by nesting_depth"
+    for depth in (1, 2):
+        (child,) = start(tenant)
+        owner().execute(
+            "update workflows_task set parent_run_id = %s, root_run_id = (select root_run_id from workflows_task"
+            " where tenant_id = %s and id = %s), nesting_depth = %s where tenant_id = %s and id = %s",
+            [parent, tenant.id, parent, depth, tenant.id, child],
+        )
+        # An updated row moves behind the others.
+        owner().execute("update workflows_task set priority = 1 where tenant_id = %s and id = %s", [tenant.id, parent])
+        parent = child
+    before = rows(lineage, tenant.id)
+    assert rows("select nesting_depth from workflows_task") != [(0,), (1,), (2,)]
+    file = export(tenant, tmp_path)
+    freeze(tenant)
+    restore(tenant, file)
+    assert rows(lineage, tenant.id) == before
+
+
+def test_schedules_and_results_of_django_q2_come_back(tmp_path: Path) -> None:
+    tenant, other = build_tenant("acme"), build_tenant("globex")
+    insert = """insert into django_q_schedule (tenant_id, name, func, schedule_type, repeats, next_run)
+      values (%s, %s, 'shop.tasks.ship', 'D', -1, ductor_now() + interval '1 day')"""
+    result = """insert into django_q_task (tenant_id, id, name, func, started, stopped, success, attempt_count)
+      values (%s, %s, 'n', 'shop.tasks.ship', ductor_now(), ductor_now(), true, 1)"""
+    for one in (tenant, other):
+        owner().execute(insert, [one.id, "nightly"])
+        owner().execute(result, [one.id, "before"])
+    before, others = hashes(tenant), hashes(other)
+    file = export(tenant, tmp_path)
+    owner().execute("delete from django_q_schedule where tenant_id = %s", [tenant.id])
+    owner().execute(insert, [tenant.id, "hourly"])
+    owner().execute(result, [tenant.id, "after"])
+    freeze(tenant)
+    restore(tenant, file)
+    q2 = ("django_q_schedule", "django_q_task")
+    assert [hashes(tenant)[table] for table in q2] == [before[table] for table in q2]
+    assert hashes(other) == others

@@ -103,6 +103,7 @@ def test_others_work_while_one_is_restored(tmp_path: Path) -> None:
     tenant, file = build_lost_key(tmp_path)
     other = build_tenant("globex")
     (task_id,) = rows("select id from workflows_task where tenant_id = %s limit 1", tenant.id)[0]
+    both = [tenant.id, other.id]
     seen = get_task(tenant_id=tenant.id, task_id=task_id)
     with stopped_in_the_middle(tenant, file) as process:
         start(other, 20)
@@ -118,6 +119,9 @@ def test_others_work_while_one_is_restored(tmp_path: Path) -> None:
             start(tenant)
         assert get_task(tenant_id=tenant.id, task_id=task_id) == seen
         assert process.poll() is None
+        assert rows("select tenant_id from tenants_load where tenant_id = any(%s) for update skip locked", both) == [
+            (other.id,)
+        ]
         others = hashes(other)
     assert process.returncode == 0
     assert hashes(other) == others

@@ -9,6 +9,7 @@ create or replace function workflows_prepare_restore(p_tenant_id uuid, p_token b
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 declare
   v_leased int;
+  v_wrong int;
   v_queue text;
   v_token bigint;
 begin
@@ -30,9 +31,11 @@ begin
     perform tenants_raise('TN433', 'A task of the file has a state that contradicts its end.',
       jsonb_build_object('table', 'workflows_task'));
   end if;
-  if exists (select from pg_temp.staged_workflows_task s left join pg_temp.staged_workflows_taskkey y
-      on y.tenant_id = s.tenant_id and y.task_id = s.id
-      where s.tenant_id = p_tenant_id and s.key is distinct from y.key) then
+  -- Counted, since the plan of an EXISTS hopes for an early end and reads all keys again for each task of a sound file.
+  select count(*) into v_wrong from pg_temp.staged_workflows_task s
+  left join pg_temp.staged_workflows_taskkey y on y.tenant_id = s.tenant_id and y.task_id = s.id
+  where s.tenant_id = p_tenant_id and s.key is distinct from y.key;
+  if v_wrong > 0 then
     perform tenants_raise('TN433', 'A task of the file and the keys of the file contradict each other.',
       jsonb_build_object('table', 'workflows_taskkey'));
   end if;
