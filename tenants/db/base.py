@@ -25,6 +25,8 @@ class DatabaseWrapper(django_tenants_base.DatabaseWrapper):
     PostgreSQL does with the setting itself. `open_verbs` counts the verbs whose scopes are open around.
     """
 
+    schema_name: str
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.bound_tenant: UUID | None = None
         self.open_verbs = 0

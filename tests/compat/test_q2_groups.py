@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ from tenants.errors import Unavailable
 from tenants.queries import TenantView
 from tenants.scope import attach
 from tests.builders import assert_counters_true, build_tenant, rows
-from tests.compat.conftest import SHOP
+from tests.compat.conftest import SHOP, lines
 from tests.workflows.conftest import TestWorker
 from workflows.errors import QuotaExceeded
 
@@ -79,10 +80,12 @@ def test_a_hook_that_fails_leaves_the_result_and_nothing_of_its_own(shop: TestWo
     assert_counters_true()
 
 
-def test_a_hook_that_runs_into_the_limit_leaves_the_result(shop: TestWorker) -> None:
-    tenant = build_tenant(max_outstanding=1)
+@pytest.mark.parametrize(("hook", "places"), [("note", 1), ("greedy_hook", 2)])
+def test_a_hook_that_runs_into_the_limit_leaves_the_result(shop: TestWorker, hook: str, places: int) -> None:
+    """At its call, or only when the limits are held exactly: two starts for one free place."""
+    tenant = build_tenant(max_outstanding=places)
     with attach(tenant.id):
-        task_id = async_task(ADD, 1, hook=f"{SHOP}.note")
+        task_id = async_task(ADD, 1, hook=f"{SHOP}.{hook}")
     with after_work(shop, tenant):
         assert result(task_id) == 1
     assert rows("select count(*), min(state) from workflows_task") == [(1, "completed")]
@@ -100,8 +103,11 @@ def test_a_call_that_was_made_twice_is_one_row_and_one_hook(shop: TestWorker) ->
     assert rows("select input -> 'links' -> 0 ->> 'name' from workflows_task") == [(f"after-{call['id']}",)]
 
 
-def test_a_call_whose_row_stands_is_not_made_again(shop: TestWorker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after a kill between the row and the task's end; with a row of a failure the call is made once more."""
+def test_a_call_whose_row_stands_is_not_made_again(
+    shop: TestWorker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As after a kill between the row and the task's end."""
+    monkeypatch.setenv("DUCTOR_TEST_TRACE", str(tmp_path / "trace"))
     tenant = build_tenant()
     with attach(tenant.id):
         task_id = async_task(ADD, 1)
@@ -118,6 +124,7 @@ def test_a_call_whose_row_stands_is_not_made_again(shop: TestWorker, monkeypatch
     with after_work(shop, tenant):
         assert fetch(task_id).attempt_count == 1
     assert rows("select state, attempt, output from workflows_task") == [("completed", 2, 1)]
+    assert lines(tmp_path / "trace") == ["add 1 0"]
 
 
 def test_a_group_is_counted_fetched_and_taken_apart(shop: TestWorker) -> None:

@@ -35,7 +35,8 @@ def nothing_stands() -> None:
     [
         "os.system",
         "os.getcwd",
-        f"{SHOP}.getcwd",
+        f"{SHOP}.basename",
+        f"{SHOP}.async_task",
         f"{SHOP}._private",
         f"{SHOP}.coroutine",
         f"{SHOP}.missing",

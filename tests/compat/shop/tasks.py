@@ -6,7 +6,7 @@ Those that trace append one line to the file of DUCTOR_TEST_TRACE, where that is
 import os
 import signal
 import time
-from os import getcwd  # noqa: F401  imported, not defined: may not be run from here
+from os.path import basename  # noqa: F401  imported, not defined: may not be run from here
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,11 @@ def note(task: Task) -> None:
     trace("note", attached(), task.id, task.success)
     if task.success:
         async_task("tests.compat.shop.tasks.add", 1000, task.result, task_name=f"after-{task.id}")
+
+
+def greedy_hook(task: Task) -> None:
+    for _ in range(2):
+        async_task("tests.compat.shop.tasks.add", 1)
 
 
 def broken_hook(task: Task) -> None:
