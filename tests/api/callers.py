@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.http import HttpResponse
 from django.test import Client
+from django.test.client import ClientHandler
 
 from tenants.queries import TenantView
 from tests.api.workflows import REVIEW
@@ -24,13 +26,13 @@ class Caller:
 
     def get(self, path: str = TASKS, *, method: str = "GET", **headers: str) -> Any:
         """Send a request without a body."""
-        return _client().generic(method, path, headers=self._headers(headers))
+        return client().generic(method, path, headers=self._headers(headers))
 
     def post(self, path: str = TASKS, body: Any = None, *, method: str = "POST", **headers: str) -> Any:
         """Send a JSON body; bytes go out as they are."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = self._headers(headers)
-        return _client().generic(method, path, raw, content_type="application/json", headers=headers)
+        return client().generic(method, path, raw, content_type="application/json", headers=headers)
 
     def start(self, **more: Any) -> Any:
         """Start a task."""
@@ -41,8 +43,19 @@ class Caller:
         return {"Authorization": f"Bearer {self.key}", **named}
 
 
-def _client() -> Client:
-    return Client(SERVER_NAME="localhost")
+def client(host: str = "localhost", **defaults: Any) -> Client:
+    """A client of its own cookies and headers, on the one chain of middleware: making that reads every static file."""
+    found = Client(SERVER_NAME=host, **defaults)
+    found.handler = handler()
+    return found
+
+
+@lru_cache(maxsize=1)
+def handler() -> ClientHandler:
+    """The surface as one server process has it; `handler.cache_clear()` where a test changes its middleware."""
+    found = ClientHandler(enforce_csrf_checks=False)
+    found.load_middleware()
+    return found
 
 
 def build_caller(*scopes: str, tenant: TenantView | None = None, **limits: Any) -> Caller:

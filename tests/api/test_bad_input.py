@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.callers import ORDER, TASKS, assert_problem, build_caller, written
+from tests.api.callers import ORDER, TASKS, assert_problem, build_caller, client, written
 from tests.api.workflows import REVIEW
 
 MIB = 1_048_576
@@ -155,11 +155,9 @@ def test_what_is_written_shorter_than_it_is_counts_as_it_is() -> None:
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "application/xml", "a"])
 def test_only_json_is_taken(content_type: str) -> None:
-    from django.test import Client
-
     caller = build_caller()
     before = written()
-    answer = Client(SERVER_NAME="localhost").generic(
+    answer = client().generic(
         "POST", TASKS, _start(b"1"), content_type=content_type, headers={"Authorization": f"Bearer {caller.key}"}
     )
     assert_problem(answer, 415, "unsupported_media_type")

@@ -8,11 +8,10 @@ from urllib.parse import quote
 
 import pytest
 from django.db import connection
-from django.test import Client
 
 from tenants.db.guard import tenant_tables
 from tenants.permissions import SCOPES
-from tests.api.callers import ORDER, Caller, build_caller
+from tests.api.callers import ORDER, Caller, build_caller, client
 from tests.api.places import COMMON_HEADERS, Call, Place, calls, places, put
 from tests.api.workflows import REVIEW
 from tests.architecture.sources import python_files
@@ -136,9 +135,7 @@ def send(caller: Caller, method: str, request: dict[str, Any]) -> Any:
     host = headers.pop("Host", "localhost")
     raw = b"" if request["body"] is None else json.dumps(request["body"]).encode()
     kind = headers.pop("Content-Type")
-    return Client(SERVER_NAME="localhost", headers=headers).generic(
-        method, request["path"], raw, content_type=kind, HTTP_HOST=host
-    )
+    return client(headers=headers).generic(method, request["path"], raw, content_type=kind, HTTP_HOST=host)
 
 
 def digests() -> dict[tuple[str, Any], str]:

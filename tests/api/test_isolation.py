@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.views import APIView
@@ -16,7 +15,7 @@ from ductor.surfaces import is_page, is_public
 from tenants.api.permissions import Permitted
 from tenants.api.views import TenantResource
 from tenants.identity import new_id
-from tests.api.callers import ORDER, TASKS, Caller, assert_problem, build_caller, comparable, written
+from tests.api.callers import ORDER, TASKS, Caller, assert_problem, build_caller, client, comparable, written
 from tests.api.workflows import REVIEW
 from tests.builders import rows
 from tests.database import owner
@@ -40,10 +39,6 @@ def _routes(surface: str) -> Iterator[tuple[str, Any]]:
     yield from walk(get_resolver(surface).url_patterns, "/")
 
 
-def _client(host: str = "localhost") -> Client:
-    return Client(SERVER_NAME=host)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_every_route_of_the_tenant_surface_demands_a_key_or_stands_in_the_public_list(method: str) -> None:
     asked = []
@@ -52,7 +47,7 @@ def test_every_route_of_the_tenant_surface_demands_a_key_or_stands_in_the_public
             continue
         asked.append(path)
         with CaptureQueriesContext(connection) as queries:
-            answer = _client().generic(method, path)
+            answer = client().generic(method, path)
         assert answer.status_code == 401, (method, path)
         assert answer["WWW-Authenticate"].startswith("Bearer")
         assert len(queries) == 0, path
@@ -111,8 +106,8 @@ def test_a_tenant_named_without_a_key_is_no_tenant(headers: dict[str, str]) -> N
     body = b'{"tenant": "%s", "workflow": "faces-review", "input": {"order": 1}}' % caller.tenant.slug.encode()
     before = written()
     with CaptureQueriesContext(connection) as queries:
-        read = _client(host).get(f"{TASKS}?tenant={caller.tenant.slug}", headers=named)
-        write = _client(host).generic("POST", TASKS, body, content_type="application/json", headers=named)
+        read = client(host).get(f"{TASKS}?tenant={caller.tenant.slug}", headers=named)
+        write = client(host).generic("POST", TASKS, body, content_type="application/json", headers=named)
     assert_problem(read, 401, "unauthenticated")
     assert_problem(write, 401, "unauthenticated")
     assert [query for query in queries.captured_queries if "tenant_id" in query["sql"]] == []
@@ -197,7 +192,7 @@ def test_the_host_of_another_tenant_s_domain_is_404_with_one_s_own_key() -> None
     path = f"{TASKS}/{task_id}"
 
     def ask(caller: Caller, host: str) -> Any:
-        return _client(host).get(path, headers={"Authorization": f"Bearer {caller.key}"})
+        return client(host).get(path, headers={"Authorization": f"Bearer {caller.key}"})
 
     assert ask(one, "one.localhost").status_code == 200
     assert ask(one, "localhost").status_code == 200

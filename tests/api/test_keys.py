@@ -6,7 +6,7 @@ import pytest
 
 from tenants.keys import revoke_api_key
 from tests import clock
-from tests.api.callers import ORDER, TASKS, Caller, assert_problem, build_caller, comparable, written
+from tests.api.callers import ORDER, TASKS, Caller, assert_problem, build_caller, client, comparable, written
 from tests.api.workflows import REVIEW
 from tests.builders import PRINCIPAL, build_key, build_tenant, rows
 from tests.database import as_role, owner
@@ -87,10 +87,8 @@ def test_the_secret_is_nowhere_in_the_database() -> None:
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
 def test_the_scheme_is_read_in_any_case(scheme: str) -> None:
-    from django.test import Client
-
     caller = build_caller()
-    answer = Client(SERVER_NAME="localhost").get(TASKS, headers={"Authorization": f"{scheme} {caller.key}"})
+    answer = client().get(TASKS, headers={"Authorization": f"{scheme} {caller.key}"})
     assert answer.status_code == 200
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 import structlog
-from django.test import Client
 
 from ductor.logging import json_formatter
-from tests.api.callers import TASKS, build_caller
+from tests.api.callers import TASKS, build_caller, client
 from tests.api.workflows import REVIEW
 from tests.builders import rows
 from workflows.api import views
@@ -95,7 +94,7 @@ def test_nothing_that_a_tenant_sends_or_owns_is_in_a_log(monkeypatch: pytest.Mon
 
 def test_a_refused_host_name_is_one_line_without_the_name() -> None:
     with _logged() as lines:
-        answer = Client(SERVER_NAME=f"{MARK}.example").get(TASKS)
+        answer = client(f"{MARK}.example").get(TASKS)
     assert answer.status_code == 400
     assert [(line["event"], line["status"]) for line in lines if line["level"] != "debug"] == [("request", 400)]
     assert MARK not in json.dumps(lines)

@@ -37,7 +37,7 @@ def test_the_public_list(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "", "/api/v1/tasks", "/health/live/", "/healthy", "/metrics/x", "//metrics", "/problems", "/METRICS"],
+    ["", "/api/v1/tasks", "/health/live/", "/healthy", "/metrics/x", "//metrics", "/problems", "/METRICS"],
 )
 def test_all_else_is_not_public(path: str) -> None:
     assert not is_public(path)

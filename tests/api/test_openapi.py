@@ -9,14 +9,13 @@ import jsonschema_rs
 import pytest
 import yaml
 from django.core.management import call_command
-from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from drf_spectacular.validation import validate_schema
 
 from ductor import openapi, problems
 from tenants.api.requests import Body
 from tenants.api.views import TenantResource
-from tests.api.callers import build_caller
+from tests.api.callers import build_caller, client
 
 CHECKED_IN = Path("docs/openapi.yaml")
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -66,7 +65,7 @@ def test_the_checked_in_document_is_the_one_that_is_served(tmp_path: Path) -> No
     call_command("spectacular", "--urlconf", openapi.URLCONF, "--file", str(fresh), "--fail-on-warn")
     remedy = "run: python3 manage.py spectacular --urlconf ductor.urls --file docs/openapi.yaml"
     assert fresh.read_text() == CHECKED_IN.read_text(), remedy
-    answer = Client(SERVER_NAME="localhost").get("/api/schema")
+    answer = client().get("/api/schema")
     assert answer["Content-Type"] == "application/json"
     assert json.loads(answer.content) == yaml.safe_load(CHECKED_IN.read_text())
 
@@ -149,7 +148,7 @@ def test_every_code_has_one_status_and_stands_in_the_catalogue() -> None:
 
 @pytest.mark.parametrize(("path", "headers"), [("/api/docs/", {}), ("/problems/not-found", {"Accept": "text/html"})])
 def test_public_pages_run_nothing_of_others_and_nothing_inline(path: str, headers: dict[str, str]) -> None:
-    answer = Client(SERVER_NAME="localhost").get(path, headers=headers)
+    answer = client().get(path, headers=headers)
     page = answer.content.decode()
     assert answer.status_code == 200
     assert answer["Content-Type"].startswith("text/html")
@@ -165,13 +164,13 @@ def test_public_pages_run_nothing_of_others_and_nothing_inline(path: str, header
 
 
 def test_the_docs_page_s_files_are_served_by_the_surface_itself() -> None:
-    client = Client(SERVER_NAME="localhost")
-    page = client.get("/api/docs/").content.decode()
+    surface = client()
+    page = surface.get("/api/docs/").content.decode()
     files = [part.split('"')[0] for part in page.replace('href="', 'src="').split('src="')[1:]]
     static = [file for file in files if file.startswith("/static/")]
     assert len(static) == 4
     for file in static:
-        answer = client.get(file)
+        answer = surface.get(file)
         assert answer.status_code == 200, file
         assert b"".join(answer.streaming_content)
         answer.close()
@@ -180,6 +179,6 @@ def test_the_docs_page_s_files_are_served_by_the_surface_itself() -> None:
 
 def test_the_document_names_no_tenant_and_is_the_same_for_all() -> None:
     caller = build_caller()
-    anonymous, known = (Client(SERVER_NAME="localhost").get("/api/schema"), caller.get("/api/schema"))
+    anonymous, known = (client().get("/api/schema"), caller.get("/api/schema"))
     assert anonymous.content == known.content
     assert caller.tenant.slug.encode() not in known.content

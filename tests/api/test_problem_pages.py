@@ -4,18 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import get_resolver
 
 from ductor import problems
 from ductor.remedies import REMEDIES
+from tests.api.callers import client
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
 
 def ask(slug: str, accept: str | None = None, method: str = "GET") -> Any:
     headers = {} if accept is None else {"Accept": accept}
-    return Client(SERVER_NAME="localhost").generic(method, f"/problems/{slug}", headers=headers)
+    return client().generic(method, f"/problems/{slug}", headers=headers)
 
 
 def test_every_problem_has_a_remedy_and_every_remedy_a_problem() -> None:
@@ -65,6 +65,6 @@ def test_both_surfaces_have_the_pages_and_their_style() -> None:
     for surface in ("ductor.urls", "ductor.urls_operator"):
         assert get_resolver(surface).resolve("/problems/not-found").url_name == "problem"
     assert "public/plain.css" in Path("templates/public/problem.html").read_text()
-    answer = Client(SERVER_NAME="localhost").get("/static/public/plain.css")
+    answer = client().get("/static/public/plain.css")
     assert answer.status_code == 200
     answer.close()

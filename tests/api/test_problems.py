@@ -8,12 +8,12 @@ import pytest
 from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.db import IntegrityError, InterfaceError, InternalError, OperationalError, ProgrammingError
 from django.http import Http404, UnreadablePostError
-from django.test import Client, override_settings
+from django.test import override_settings
 from rest_framework import exceptions
 
 from ductor import problems
 from tenants.errors import ScopeConflict, ScopeMissing, TenantNotFound, Unavailable, leaves
-from tests.api.callers import assert_problem, build_caller
+from tests.api.callers import assert_problem, build_caller, client
 from workflows.errors import KeyConflict, QuotaExceeded, StaleClaim, TaskNotFound
 
 SECRET = "the server's own words"
@@ -85,14 +85,14 @@ def test_fields_can_t_take_the_place_of_the_document_s_own() -> None:
 
 
 def test_every_code_is_explained_where_its_type_points_to() -> None:
-    client = Client(SERVER_NAME="localhost")
+    surface = client()
     codes = {leaf.code for leaf in leaves().values()} | {problem.code for problem in problems.explained().values()}
     for code in codes:
         slug = code.replace("_", "-")
-        page = client.get(f"/problems/{slug}")
+        page = surface.get(f"/problems/{slug}")
         assert page.status_code == 200, code
         assert (page.json()["code"], page.json()["type"]) == (code, f"/problems/{slug}")
-    assert_problem(client.get("/problems/no-such-problem"), 404, "not_found")
+    assert_problem(surface.get("/problems/no-such-problem"), 404, "not_found")
 
 
 @pytest.mark.parametrize("surface", ["ductor.urls", "ductor.urls_operator"])
@@ -106,7 +106,7 @@ def test_every_code_is_explained_where_its_type_points_to() -> None:
 )
 def test_the_framework_s_own_refusals(surface: str, method: str, path: str, status: int, code: str) -> None:
     with override_settings(ROOT_URLCONF=surface):
-        answer = Client(SERVER_NAME="localhost").generic(method, path)
+        answer = client().generic(method, path)
     assert_problem(answer, status, code)
     assert ("Allow" in answer.headers) == (status == 405)
 
@@ -115,7 +115,7 @@ def test_an_unknown_path_with_a_key_is_404_and_an_unknown_host_400() -> None:
     caller = build_caller()
     assert_problem(caller.get("/api/v1/nothing"), 404, "not_found")
     assert_problem(caller.get("/nothing"), 404, "not_found")
-    assert_problem(Client(SERVER_NAME="evil.example").get("/health/live"), 400, "invalid_request")
+    assert_problem(client("evil.example").get("/health/live"), 400, "invalid_request")
 
 
 def test_a_fault_in_a_view_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_a_fault_in_a_view_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> 
     assert_problem(answer, 500, "fault")
     assert SECRET not in answer.content.decode()
     monkeypatch.setattr("ductor.public.problems.explained", broken)
-    answer = Client(SERVER_NAME="localhost").get("/problems/not-found")
+    answer = client().get("/problems/not-found")
     assert_problem(answer, 500, "fault")
     assert SECRET not in answer.content.decode()
 

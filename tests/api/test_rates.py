@@ -3,6 +3,7 @@
 import random
 import re
 import time
+from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
@@ -12,7 +13,7 @@ from ductor import rates
 from ductor.cluster_settings import api_rate
 from ductor.rates import WINDOW_SECONDS, Rates
 from tenants.identity import new_id
-from tests.api.callers import TASKS, Caller, assert_problem, build_caller, written
+from tests.api.callers import TASKS, Caller, assert_problem, build_caller, handler, written
 
 
 class Hand:
@@ -35,10 +36,12 @@ def hand(monkeypatch: pytest.MonkeyPatch) -> Hand:
 
 
 @pytest.fixture
-def three_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the middleware of all test clients count to three, together."""
-    counted = Rates(3)
-    monkeypatch.setattr(rates, "Rates", lambda amount: counted)
+def three_a_minute(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the surface count to three."""
+    monkeypatch.setattr(rates, "Rates", lambda amount: Rates(3))
+    handler.cache_clear()
+    yield
+    handler.cache_clear()
 
 
 def standing(answer: Any) -> tuple[int, int]:

@@ -69,6 +69,8 @@ def aim(case: Any, tenants: Tenants, chance: random.Random) -> None:
         known = [one for ids in tenants.ids for one in ids.get(name, [])] or [REVIEW]
         if chance.random() < 0.7:
             case.path_parameters[name] = chance.choice(known)
+    if isinstance(case.query, dict) and case.query.get("wait") in range(1, 21):
+        case.query["wait"] = 1
     body = case.body
     for start in body.get("items", [body]) if isinstance(body, dict) else []:
         if isinstance(start, dict) and "workflow" in start and chance.random() < 0.7:

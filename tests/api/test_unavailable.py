@@ -10,12 +10,11 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import close_old_connections, connection, connections
-from django.test import Client
 
 from ductor.databases import login_settings, psycopg_parameters
 from tenants.db import exchange
 from tenants.db.base import DatabaseWrapper
-from tests.api.callers import TASKS, Caller, assert_problem, build_caller, written
+from tests.api.callers import TASKS, Caller, assert_problem, build_caller, client, written
 from tests.builders import assert_counters_true, rows
 from workflows import starting
 
@@ -53,7 +52,7 @@ def test_a_database_that_does_not_answer(where: str, kind: dict[str, Any], silen
     caller = build_caller()
     place = {"HOST": "/nowhere/at/all"} if where == "nowhere" else {"HOST": "127.0.0.1", "PORT": str(silent_port)}
     with _database(**place, **kind):
-        asks = [caller.start, lambda: Client(SERVER_NAME="localhost").get("/health/ready")]
+        asks = [caller.start, lambda: client().get("/health/ready")]
         for ask in asks[: 1 if where == "silent" else 2]:
             began = time.monotonic()
             answer = ask()
@@ -61,7 +60,7 @@ def test_a_database_that_does_not_answer(where: str, kind: dict[str, Any], silen
             document = assert_problem(answer, 503, "unavailable")
             assert int(answer["Retry-After"]) == document["retry_after"] >= 1
             assert b"/nowhere" not in answer.content
-        assert Client(SERVER_NAME="localhost").get("/health/live").status_code == 200
+        assert client().get("/health/live").status_code == 200
     assert caller.get().status_code == 200
 
 
