@@ -62,7 +62,7 @@ class Surface:
 def surface(own_server: EmbeddedServer) -> Iterator[Surface]:  # noqa: F811
     tenant = build_tenant()
     found = Surface(free_port(), build_key(tenant))
-    env = {**os.environ, "DUCTOR_PORT": str(found.port), "DUCTOR_APPS": "tests.api"}
+    env = {**os.environ, "DUCTOR_PORT": str(found.port), "DUCTOR_APPS": "tests.api,tests.watching"}
     command = [sys.executable, "-m", "ductor.serving", "web"]
     process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.DEVNULL)
     try:
