@@ -16,6 +16,7 @@ from tenants.identity import parse_id
 from tenants.principals import Principal
 from tenants.queries import get_tenant
 from tenants.scope import attach, tenant_scope
+from tenants.visits import note_visit
 from workflows.api.serializers import task_document, task_summary
 from workflows.api.waiting import wait_for_end
 from workflows.cancelling import cancel as cancel_task
@@ -92,11 +93,12 @@ def show_one(
     wait: Annotated[str, typer.Option(help="Wait for its end, at most this span.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Show a task, its steps and its progress."""
+    """Show a task, its steps and its progress; the tenant's audit keeps that somebody of the platform looked."""
     seconds = _seconds(wait, "--wait", MAX_WAIT_SECONDS) if wait else 0
     parsed = parse_id(task_id)
     with _attached(tenant) as tenant_id:
         task = wait_for_end(tenant_id=tenant_id, task_id=parsed, seconds=seconds)
+        note_visit(tenant_id=tenant_id, page=f"task {parsed}", principal=Principal.command())
         show(task_document(task, list_steps(tenant_id=tenant_id, task_id=parsed)))
 
 

@@ -6,7 +6,7 @@ from tenants.identity import new_id
 from tenants.keys import create_api_key
 from tenants.principals import Principal
 from tests import clock
-from tests.builders import build_tenant, rows
+from tests.builders import build_tenant, rows, start
 from tests.commands.running import ductor
 from tests.people.signing import join
 
@@ -110,3 +110,15 @@ def test_times_are_the_database_s() -> None:
     create_api_key(tenant_id=tenant.id, name="k", scopes=["tasks:read"], principal=person)
     [one] = ductor(*LIST, "acme", "--kind", "key", "--json").document["acts"]
     assert one["at"] == "2026-11-30T12:00:00Z"
+
+
+def test_s19_who_of_the_platform_looked_at_a_task_s_payload_stands_in_its_audit() -> None:
+    tenant = build_tenant("acme")
+    [task_id] = start(tenant)
+    ductor("tasks", "list", "--tenant", "acme")
+    assert ductor(*LIST, "acme", "--act", "tenant.read", "--json").document["acts"] == []
+    ductor("tasks", "show", str(task_id), "--tenant", "acme")
+    [one] = ductor(*LIST, "acme", "--act", "tenant.read", "--json").document["acts"]
+    assert (one["principal"]["kind"], one["target_kind"], one["target_id"]) == ("command", "page", f"task {task_id}")
+    assert ductor("tasks", "show", str(new_id()), "--tenant", "acme").code == 4
+    assert len(ductor(*LIST, "acme", "--act", "tenant.read", "--json").document["acts"]) == 1
