@@ -118,7 +118,7 @@ KEY_EXAMPLE = {
     "name": "ci",
     "scopes": ["tasks:read", "tasks:write"],
     "created_at": "2026-11-30T15:57:50.949681Z",
-    "expires_at": "2027-05-31T00:00:00Z",
+    "expires_at": "2035-05-31T00:00:00Z",
     "revoked_at": None,
 }
 

@@ -32,7 +32,7 @@ NEW_KEY = Body(
             "expires_at": {"type": "string", "maxLength": 40, "format": "date-time"},
         },
     },
-    {"name": "ci", "scopes": ["tasks:read", "tasks:write"], "expires_at": "2027-05-31T00:00:00Z"},
+    {"name": "ci", "scopes": ["tasks:read", "tasks:write"], "expires_at": "2035-05-31T00:00:00Z"},
 )
 REVOCATION = Body(
     "Revocation",

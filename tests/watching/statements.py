@@ -11,7 +11,9 @@ from typing import Any
 from tenants.db.guard import names_tenant_table
 
 FILE = "DUCTOR_TEST_UNNAMED"
-_STRUCTURE = re.compile(r"(?:\s*--[^\n]*\n)*\s*(?:create|alter|drop|comment|grant|revoke|analyze|vacuum)\b", re.IGNORECASE)
+_STRUCTURE = re.compile(
+    r"(?:\s*--[^\n]*\n)*\s*(?:create|alter|drop|comment|grant|revoke|analyze|vacuum)\b", re.IGNORECASE
+)
 
 # Product statements that read over all tenants by design, by how they begin, and why they may.
 OVER_ALL_TENANTS = {
