@@ -1,8 +1,12 @@
-"""`manage.py test`: every check of the project, on a PostgreSQL 18 of its own that is gone afterwards.
+"""`manage.py test`: every check of the project, on PostgreSQL 18 servers of its own that are gone afterwards.
+
+The whole suite is divided by files over two processes of pytest, each with a server of its own, so that neither sees
+what the other does; with a path named, one of each will do.
 
 pytest runs last, so that its closing line is the last thing to read; what failed before it is named just above.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -24,6 +28,7 @@ from ductor.embedded import SUPERUSER, EmbeddedServer, ServerFailed
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "ductor-test-"
 TEST_ROLE = "ductor_test"
+PROCESSES = 2
 
 # A test server may forget everything at a power cut; it is the same server otherwise.
 SETTINGS = {
@@ -62,20 +67,29 @@ def main(arguments: Sequence[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _stop)
     remove_leftovers()
-    home = Path(tempfile.mkdtemp(prefix=PREFIX))
-    server = EmbeddedServer(home, SETTINGS)
+    count = 1 if _names_path(rest) else PROCESSES
+    homes = [Path(tempfile.mkdtemp(prefix=PREFIX)) for _ in range(count)]
+    servers = [EmbeddedServer(home, SETTINGS) for home in homes]
     try:
-        server.acquire()
-        os.environ.update(prepare_server(server))
-        init_db.migrate()
-        return _run(rest)
+        ways = [_begin(server) for server in servers]
+        os.environ["DUCTOR_TEST_SERVERS"] = json.dumps(ways)
+        return _run(rest, count)
     except Stopped as stop:
         return 128 + stop.number
     except (ServerFailed, init_db.InitFailed) as failure:
         print(f"ductor: {failure}", file=sys.stderr)
         return 1
     finally:
-        _remove(server, home)
+        _remove(servers)
+
+
+def _begin(server: EmbeddedServer) -> dict[str, str]:
+    """Start a server with roles and tables; return the environment that leads to it."""
+    server.acquire()
+    way = prepare_server(server)
+    os.environ.update(way)
+    init_db.migrate()
+    return way
 
 
 def prepare_server(server: EmbeddedServer) -> dict[str, str]:
@@ -116,20 +130,22 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise Stopped(number)
 
 
-def _remove(server: EmbeddedServer, home: Path) -> None:
-    # A second signal must not leave the server behind.
+def _remove(servers: Sequence[EmbeddedServer]) -> None:
+    # A second signal must not leave a server behind.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    server.destroy(evict=True)
-    shutil.rmtree(home, ignore_errors=True)
+    for server in servers:
+        server.destroy(evict=True)
+        shutil.rmtree(server.home, ignore_errors=True)
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], processes: int) -> int:
     environment = {name: value for name, value in os.environ.items() if name not in _foreign()}
     failed = [] if _names_path(arguments) else [name for name, command in CHECKS if _check(name, command, environment)]
     if failed:
         print(f"ductor: failed before the tests: {', '.join(failed)}", file=sys.stderr, flush=True)
-    code = _call([sys.executable, "-m", "pytest", *arguments], environment)
+    divided = ["-n", str(processes), "--dist", "loadfile"] if processes > 1 else []
+    code = _call([sys.executable, "-m", "pytest", *divided, *arguments], environment)
     return code or (1 if failed else 0)
 
 

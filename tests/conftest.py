@@ -5,12 +5,17 @@ the owner or an operator may do goes through `tests.database.as_role`. Nothing w
 commits are what is tested; after each test the tables are emptied by the owner.
 """
 
+import json
 import os
 from collections.abc import Iterator
 
 import pytest
 
 os.environ["DUCTOR_ROLE"] = "test"
+if servers := json.loads(os.environ.get("DUCTOR_TEST_SERVERS", "[]")):
+    # Each process of the run has the server of its number.
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    os.environ.update(servers[number % len(servers)])
 # The processes that tests start note statements in the same file, since they install the same app.
 os.environ["DUCTOR_APPS"] = "tests.watching"
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ductor.settings")
