@@ -27,6 +27,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Ductor",
     "SITE_SUBHEADER": "Operators",
     "SITE_SYMBOL": "account_tree",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _icon}],
     "SITE_URL": None,
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
@@ -41,6 +42,8 @@ UNFOLD: dict[str, Any] = {
     },
     "COMMAND": {"search_models": False, "show_history": False},
     "COLORS": {
+        # Unfold's own are too faint on its darker grounds.
+        "font": {"subtle-light": "var(--color-base-600)"},
         "primary": {
             "50": "oklch(97% .014 220)",
             "100": "oklch(94% .03 220)",

@@ -101,7 +101,7 @@ def _policy_effects(now: PolicyView | None, values: Values) -> list[str]:
     if now is None:
         return ["This is the tenant's first policy: from now on it admits tasks."]
     told = [
-        f"{text.capitalize()}: {getattr(now, name)} → {values[name]}."
+        f"{text.capitalize()}: {getattr(now, name):,} → {values[name]:,}."
         for name, text in _LIMITS.items()
         if getattr(now, name) != values[name]
     ]

@@ -53,6 +53,16 @@
     window.setInterval(renew, seconds * 1000);
   }
 
+  // Unfold's palette follows what the arrow keys chose; Enter alone takes the first tenant.
+  document.addEventListener("keydown", function (event) {
+    if (event.key !== "Enter" || event.target.id !== "search-input-command") { return; }
+    if (document.querySelector("#command-results-list li.active")) { return; }
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    var first = document.querySelector("#command-results-list a");
+    if (first) { window.location.assign(first.href); }
+  }, true);
+
   document.addEventListener("DOMContentLoaded", function () {
     tell(document);
     document.querySelectorAll("[data-live]").forEach(watch);
