@@ -38,7 +38,13 @@ def stage(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 @pytest.fixture
-def page(stage: Stage, chromium: str) -> Iterator[Any]:
+def complaints() -> list[str]:
+    """What the browser's console reports."""
+    return []
+
+
+@pytest.fixture
+def page(stage: Stage, chromium: str, complaints: list[str]) -> Iterator[Any]:
     """A new browser, with one page; what its console reports fails the test."""
     from playwright.sync_api import sync_playwright
 
@@ -48,7 +54,6 @@ def page(stage: Stage, chromium: str) -> Iterator[Any]:
         context = browser.new_context(viewport={"width": 1200, "height": 800})
         context.set_default_timeout(20_000)
         page = context.new_page()
-        complaints: list[str] = []
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         yield page

@@ -104,11 +104,11 @@ class Stage:
             connection.close()
 
 
-def set_up_totp(page: Any, base: str) -> str:
+def set_up_totp(page: Any, base: str, password: str = PASSWORD) -> str:
     """Set an authenticator app up; returns its secret."""
     page.goto(f"{base}/accounts/2fa/totp/activate/")
     if "reauthenticate" in page.url:
-        page.locator("[name=password]").fill(PASSWORD)
+        page.locator("[name=password]").fill(password)
         page.get_by_role("button", name="Confirm").click()
     secret = str(page.get_by_label("Authenticator secret").input_value())
     page.get_by_label("Authenticator code").fill(code(secret))
@@ -122,11 +122,11 @@ def code(secret: str, later: int = 0) -> str:
     return str(format_hotp_value(hotp_value(secret, counter)))
 
 
-def sign_in(page: Any, base: str, address: str, digits: str) -> None:
+def sign_in(page: Any, base: str, address: str, digits: str, password: str = PASSWORD) -> None:
     """Give the password and then the code of the second factor."""
     page.goto(f"{base}/accounts/login/")
     page.get_by_label("Email").fill(address)
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_label("Code").fill(digits)
     page.get_by_role("button", name="Sign In", exact=True).click()
