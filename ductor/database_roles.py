@@ -116,7 +116,7 @@ def set_passwords(connection: Connection, passwords: dict[str, str]) -> None:
         connection.execute(sql.SQL("alter role {} password {}").format(sql.Identifier(role), sql.Literal(verifier)))
 
 
-def own_database(connection: Connection) -> None:
+def own_database(connection: Connection, *, operators: bool = True) -> None:
     """Give the connection's database to ductor_owner and close it to everybody but Ductor's roles."""
     name = sql.Identifier(connection.info.dbname)
     owner = _one(connection, "select datdba::regrole::text from pg_database where datname = current_database()")
@@ -129,18 +129,21 @@ def own_database(connection: Connection) -> None:
     connection.execute(f"set role {OWNER}")
     connection.execute(sql.SQL("revoke all on database {} from public").format(name))
     connection.execute(sql.SQL("grant connect on database {} to {}").format(name, sql.SQL(", ".join(ALL))))
-    own_schema(connection)
+    own_schema(connection, operators=operators)
     connection.execute("reset role")
 
 
-def own_schema(connection: Connection) -> None:
+def own_schema(connection: Connection, *, operators: bool = True) -> None:
     """Close schema public to PUBLIC; Ductor's roles may use it, and nobody below the owner creates in it.
 
     The engine's right to create is what PostgreSQL asks of a role that becomes a function's owner; it can't log in.
+    Without `operators` that schema is left to the backup that brings it.
     """
     connection.execute("revoke all on schema public from public")
     connection.execute(f"grant usage on schema public to {', '.join(ALL)}")
     connection.execute(f"grant create on schema public to {ENGINE}, {OWNER}")
+    if not operators:
+        return
     connection.execute(f"create schema if not exists {OPERATORS} authorization {OWNER}")
     connection.execute(f"revoke all on schema {OPERATORS} from public")
     connection.execute(f"grant usage on schema {OPERATORS} to ductor_operator")

@@ -43,7 +43,7 @@ def initialise(*, progress: Progress = lambda _: None, new_passwords: bool = Fal
         ServerFailed: the embedded server does not start.
     """
     if not databases.uses_embedded():
-        prepare(_named_login(), trusted=False, progress=progress, new_passwords=new_passwords)
+        prepare(_named_login(), trusted=False, progress=progress, new_passwords=new_passwords, tables=tables)
         if tables:
             migrate(progress=progress)
         return
@@ -70,13 +70,19 @@ def embedded_login() -> dict[str, Any]:
 
 
 def prepare(
-    login: dict[str, Any], *, trusted: bool, progress: Progress = lambda _: None, new_passwords: bool = False
+    login: dict[str, Any],
+    *,
+    trusted: bool,
+    progress: Progress = lambda _: None,
+    new_passwords: bool = False,
+    tables: bool = True,
 ) -> None:
     """Make the roles and the database of `login` and give each role its rights; no tables.
 
     Args:
         login: a DATABASES entry whose user may create roles and databases.
         trusted: the server asks for no passwords, so none are made.
+        tables: migrations follow; else a backup does, which brings the schema of operators itself.
 
     Raises:
         InitFailed: with the reason in one line.
@@ -86,13 +92,13 @@ def prepare(
             check_version(connection.info.server_version)
             with connection.transaction():
                 connection.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [_LOCK])
-                _prepare_locked(connection, login, trusted, progress, new_passwords)
+                _prepare_locked(connection, login, trusted, progress, new_passwords, tables)
     except psycopg.Error as error:
         raise InitFailed(_explain(error, login)) from error
 
 
 def _prepare_locked(
-    connection: Connection, login: dict[str, Any], trusted: bool, progress: Progress, new_passwords: bool
+    connection: Connection, login: dict[str, Any], trusted: bool, progress: Progress, new_passwords: bool, tables: bool
 ) -> None:
     progress("making the database roles")
     existing = database_roles.existing_roles(connection)
@@ -105,7 +111,7 @@ def _prepare_locked(
             f"role {missing[0]} is missing and ductor_owner may not make it: name a superuser, or a role with "
             "CREATEROLE and CREATEDB, in DATABASE_URL once"
         )
-    database_roles.own_database(connection)
+    database_roles.own_database(connection, operators=tables)
 
 
 def migrate(*, progress: Progress = lambda _: None) -> None:

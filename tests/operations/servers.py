@@ -37,7 +37,7 @@ def another_database(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     admin = os.environ["DUCTOR_TEST_ADMIN_URL"]
     login = login_settings(admin)
     try:
-        init_db.prepare({**login, "NAME": name}, trusted=True)
+        init_db.prepare({**login, "NAME": name}, trusted=True, tables=False)
         with monkeypatch.context() as patch:
             for role in (*databases.ROLES, "test"):
                 patch.setenv(f"DUCTOR_DATABASE_URL_{role.upper()}", url_of(role, name))
