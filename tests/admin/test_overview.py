@@ -53,7 +53,7 @@ def test_the_dashboard_tells_how_the_platform_stands(ann: Visitor) -> None:
         clusters = answer.text.split("<h2>Clusters</h2>")[1]
         live, silent = clusters.split("live-host")[1].split("silent-host")
         assert "3 of 4" in live and ">working<" in live
-        assert ">silent<" in silent and "1 min 30 s ago" in silent
+        assert ">silent<" in silent and re.search(r"\b[1-9] min \d+ s ago", silent)
 
 
 def test_a_fragment_for_a_session_that_has_ended_leads_the_whole_page_to_the_sign_in() -> None:
