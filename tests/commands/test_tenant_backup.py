@@ -22,7 +22,7 @@ from tests.commands.tenant_files import (
 )
 from tests.database import as_role, owner
 from workflows.cancelling import cancel
-from workflows.claims import Outcome, finish, heartbeat
+from workflows.claims import Claim, Outcome, finish, heartbeat
 
 TASKS = """select id, case state when 'leased' then 'queued' else state end, key, input, output, error, progress,
   priority, origin, attempt, failures, created_at, due_at, started_at, claimed_at, terminal_at
@@ -123,27 +123,23 @@ def test_a_file_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_no_write_of_a_worker_of_before_fits_after_a_restore(tmp_path: Path) -> None:
     """Not even of a task that one restore took out and the next one brings back under the same worker's name."""
-    tenant = build_worked_tenant("acme")
-    early = export(tenant, tmp_path, "early.zip")
-    (late,) = start(tenant, priority=90)
-    (claimed,) = claim_of(tenant, 1)
-    assert claimed.task_id == late
-    assert finish(outcomes=[Outcome(claimed, "retry")]) == set()
-    old = [claimed]
-    for _ in range(3):
-        (again,) = claim_of(tenant, 1)
-        assert again.task_id == late
-        assert finish(outcomes=[Outcome(again, "retry")]) == set()
-        old.append(again)
-    end(leased(tenant))
-    recent = export(tenant, tmp_path, "recent.zip")
+    tenant = build_tenant("acme")
+    empty = export(tenant, tmp_path, "empty.zip")
+    start(tenant)
+    old: list[Claim] = []
+    for turn in range(4):
+        (claimed,) = claim_of(tenant, 1)
+        assert finish(outcomes=[Outcome(claimed, "retry")]) == set()
+        old.append(claimed)
+        if turn == 1:
+            recent = export(tenant, tmp_path, "recent.zip")
     freeze(tenant)
-    tokens = [restore(tenant, file)["token"] for file in (early, recent)]
+    tokens = [restore(tenant, file)["token"] for file in (empty, recent, recent)]
     unfreeze(tenant)
-    assert tokens[1] > tokens[0] > max(claim.token for claim in old)
-    assert rows("select distinct token from workflows_task") == [(tokens[1],)]
+    assert tokens == [old[-1].token + 1, old[-1].token + 2, old[-1].token + 3]
+    assert rows("select token from workflows_task") == [(tokens[-1],)]
     (fresh,) = claim_of(tenant, 1)
-    assert (fresh.task_id, fresh.token) == (late, tokens[1] + 1)
+    assert (fresh.task_id, fresh.token) == (old[0].task_id, tokens[-1] + 1)
     assert finish(outcomes=[Outcome(claim, "completed") for claim in old]) == set(old)
     assert heartbeat(claims=old) == dict.fromkeys(old, "lost")
 
@@ -218,23 +214,20 @@ def test_a_turn_loses_nothing_and_gains_nothing_in_the_fair_order(tmp_path: Path
 
 
 def test_children_come_back_after_their_parents(tmp_path: Path) -> None:
-    """A child is put in only where its parent stands; in the file it may come first."""
+    """A child is put in only where its parent stands; here it comes first, by id and by place."""
     tenant = build_tenant("acme")
-    (parent,) = start(tenant)
-    columns = "id, parent_run_id, root_run_id, nesting_depth"
-    lineage = f"select {columns} from workflows_task where tenant_id = %s order by nesting_depth"
-    for depth in (1, 2):
-        (child,) = start(tenant)
-        owner().execute(
-            "update workflows_task set parent_run_id = %s, root_run_id = (select root_run_id from workflows_task"
-            " where tenant_id = %s and id = %s), nesting_depth = %s where tenant_id = %s and id = %s",
-            [parent, tenant.id, parent, depth, tenant.id, child],
-        )
-        # An updated row moves behind the others.
-        owner().execute("update workflows_task set priority = 1 where tenant_id = %s and id = %s", [tenant.id, parent])
-        parent = child
+    last, middle, root = start(tenant, 3)
+    child = """update workflows_task set parent_run_id = %s, root_run_id = %s, nesting_depth = %s
+      where tenant_id = %s and id = %s"""
+    owner().execute(child, [middle, root, 2, tenant.id, last])
+    owner().execute(child, [root, root, 1, tenant.id, middle])
+    # An updated row moves behind the others.
+    owner().execute("update workflows_task set priority = 1 where tenant_id = %s and id = %s", [tenant.id, root])
+    lineage = (
+        "select id, parent_run_id, root_run_id, nesting_depth from workflows_task where tenant_id = %s order by id"
+    )
     before = rows(lineage, tenant.id)
-    assert rows("select nesting_depth from workflows_task") != [(0,), (1,), (2,)]
+    assert [row[3] for row in before] == [2, 1, 0]
     file = export(tenant, tmp_path)
     freeze(tenant)
     restore(tenant, file)
