@@ -18,10 +18,10 @@ PASSWORD = "a quiet harbour at dawn"
 
 
 class Stage:
-    """The tenant surface, the operator surface and a cluster with the chores' workflows."""
+    """The tenant surface, the operator surface and a cluster with the workflow of the gate."""
 
     def __init__(self, folder: Path) -> None:
-        self.mail = folder / "mail"
+        self.folder, self.mail = folder, folder / "mail"
         self.port, self.operator_port = free_port(), free_port()
         self.base = f"http://localhost:{self.port}"
         self.operators = f"http://localhost:{self.operator_port}"
@@ -30,9 +30,9 @@ class Stage:
             "DUCTOR_OPERATOR_PORT": str(self.operator_port),
             "DUCTOR_BASE_URL": self.base,
             "DUCTOR_EMAIL_URL": f"filemail:///{self.mail}",
-            "DUCTOR_APPS": "tests.cluster.chores",
-            "DUCTOR_TEST_TRACE": str(folder / "trace"),
+            "DUCTOR_APPS": "tests.journeys.gate",
             "DUCTOR_WORKERS": "1",
+            "DUCTOR_DRAIN_SECONDS": "1",
         }
         self.log = folder / "processes.log"
         self.processes: list[subprocess.Popen[bytes]] = []

@@ -11,9 +11,9 @@ from tests.journeys.stage import PASSWORD, Stage, code, set_up_totp, sign_in
 PAT, OLU = "pat@example.com", "olu@example.com"
 
 
-def start_task(stage: Stage, key: str, seconds: float) -> str:
-    """Start a task by the API, as a program does."""
-    body = json.dumps({"workflow": "chore-nap", "input": {"seconds": seconds}}).encode()
+def start_task(stage: Stage, key: str, gate: str) -> str:
+    """Start a task by the API, as a program does; it ends when the file `gate` is there."""
+    body = json.dumps({"workflow": "journey-gate", "input": {"file": str(stage.folder / gate)}}).encode()
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     with urllib.request.urlopen(urllib.request.Request(f"{stage.base}/api/v1/tasks", body, headers)) as answer:
         return str(json.load(answer)["id"])
@@ -39,20 +39,20 @@ def test_invited_signed_up_with_totp_a_key_a_task_watched_one_cancelled_and_the_
     key = page.locator("[data-copy-text]").inner_text()
 
     page.get_by_role("link", name="Tasks").click()
+    watched = start_task(stage, key, "watched")
+    page.locator(f"#task-{watched}").click()
+    page.locator(".facts .state.leased").wait_for()
     page.evaluate("window.notReloaded = true")
-    napping = start_task(stage, key, 2.5)
-    page.locator(f"#task-{napping}").wait_for()
-    page.locator(f"#task-{napping}").click()
-    page.locator("h1", has_text="chore-nap").wait_for()
-    page.evaluate("window.notReloaded = true")
-    page.locator(".state.completed").first.wait_for()
+    (stage.folder / "watched").touch()
+    page.locator(".facts .state.completed").wait_for()
+    page.get_by_text("Finished.").wait_for()
     assert page.evaluate("window.notReloaded") is True
-    assert page.locator(".pulse").inner_text().startswith("Finished.")
-    assert page.locator("table tbody th").first.inner_text() == "sleep"
+    assert page.locator("table tbody th").inner_text() == "wait_for_file"
+    assert "opened" in page.locator("section.value").first.inner_text()
     assert not page.get_by_text("Cancel this task").is_visible()
 
-    long = start_task(stage, key, 50)
-    page.goto(f"{stage.base}/app/tasks/{long}/")
+    mistaken = start_task(stage, key, "never")
+    page.goto(f"{stage.base}/app/tasks/{mistaken}/")
     page.get_by_text("Cancel this task…").click()
     page.get_by_label("Reason").fill("started by mistake")
     page.get_by_role("button", name="Cancel the task").click()
@@ -61,7 +61,7 @@ def test_invited_signed_up_with_totp_a_key_a_task_watched_one_cancelled_and_the_
 
     page.get_by_role("link", name="Audit").click()
     acts = page.locator("tbody tr").all_inner_texts()
-    assert re.search(rf"{PAT}.*task\.cancel.*{long}.*started by mistake", acts[0].replace("\n", " "))
+    assert re.search(rf"{PAT}.*task\.cancel.*{mistaken}.*started by mistake", acts[0].replace("\n", " "))
     assert any("key.create" in act for act in acts) and any("invitation.accept" in act for act in acts)
     assert rows("select count(*) from people_person") == [(1,)]
 
@@ -107,7 +107,7 @@ def test_an_operator_signs_in_with_totp_looks_at_the_dashboard_and_cancels_a_tas
     stage.ductor("tenants", "create", "acme", "--policy", "default")
     key = stage.ductor("keys", "create", "--tenant", "acme", "--scope", "tasks:write")["key"]
     password = stage.ductor("operators", "create", OLU, "--name", "Olu")["password"]
-    task = start_task(stage, key, 50)
+    task = start_task(stage, key, "never")
 
     page.goto(f"{stage.operators}/admin/")
     page.get_by_label("Email").fill(OLU)

@@ -1,0 +1,1 @@
+"""An app whose one workflow ends when the test lets it."""
