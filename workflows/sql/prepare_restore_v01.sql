@@ -28,16 +28,14 @@ begin
   if exists (select from pg_temp.staged_workflows_task s where s.tenant_id = p_tenant_id
       and (s.terminal_at is null) <> (s.state in ('queued', 'leased', 'waiting'))
         or s.state not in ('queued', 'leased', 'waiting', 'completed', 'failed', 'cancelled')) then
-    perform tenants_raise('TN433', 'A task of the file has a state that contradicts its end.',
-      jsonb_build_object('table', 'workflows_task'));
+    perform tenants_raise('TN433', 'A task of the file has a state that contradicts its end.');
   end if;
   -- Counted, since the plan of an EXISTS hopes for an early end and reads all keys again for each task of a sound file.
   select count(*) into v_wrong from pg_temp.staged_workflows_task s
   left join pg_temp.staged_workflows_taskkey y on y.tenant_id = s.tenant_id and y.task_id = s.id
   where s.tenant_id = p_tenant_id and s.key is distinct from y.key;
   if v_wrong > 0 then
-    perform tenants_raise('TN433', 'A task of the file and the keys of the file contradict each other.',
-      jsonb_build_object('table', 'workflows_taskkey'));
+    perform tenants_raise('TN433', 'A task of the file and the keys of the file contradict each other.');
   end if;
   select greatest(p_token, (select max(s.token) from pg_temp.staged_workflows_task s where s.tenant_id = p_tenant_id),
     (select max(k.token) from workflows_task k where k.tenant_id = p_tenant_id)) + 1 into v_token;
