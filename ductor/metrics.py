@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from tenants.errors import Unauthenticated
 from tenants.store import call
+from workflows.clusters import list_clusters
 
 _LABELS = ("service_class", "queue")
 
@@ -63,6 +64,20 @@ class ClassCollector(Collector):
         yield outcomes
 
 
+class ClusterCollector(Collector):
+    """Reads the clusters' own heartbeats at each scrape; no label names one."""
+
+    def collect(self) -> Iterator[Metric]:
+        clusters = list_clusters(limit=1000)
+        live = [cluster for cluster in clusters if not cluster.is_silent]
+        states = GaugeMetricFamily("ductor_clusters", "Clusters, by whether their heartbeat comes.", labels=("state",))
+        states.add_metric(("live",), len(live))
+        states.add_metric(("silent",), len(clusters) - len(live))
+        yield states
+        yield GaugeMetricFamily("ductor_workers", "Workers of live clusters.", sum(one.workers for one in live))
+        yield GaugeMetricFamily("ductor_workers_busy", "Of them, those at work.", sum(one.busy for one in live))
+
+
 def _gauge(name: str, text: str, measures: Sequence[Measure], attribute: str) -> GaugeMetricFamily:
     family = GaugeMetricFamily(name, text, labels=_LABELS)
     for measure in measures:
@@ -85,6 +100,7 @@ def scrape(request: HttpRequest) -> HttpResponse:
         raise Unauthenticated("Send `Authorization: Bearer <DUCTOR_METRICS_TOKEN>`.")
     classes = CollectorRegistry()
     classes.register(ClassCollector())
+    classes.register(ClusterCollector())
     return HttpResponse(generate_latest(classes) + generate_latest(_processes()), content_type=CONTENT_TYPE_LATEST)
 
 
