@@ -1,4 +1,4 @@
-"""Fill the files of deploy/env with the passwords that `init-db` made and with fresh secrets.
+"""Fill the files of deploy/env with the passwords of `init-db` and fresh secrets, and list PgBouncer's users.
 
 Usage: python3 deploy/make_env.py <roles.json> <host:port/database?options> <folder>
 
@@ -31,17 +31,19 @@ def main(arguments: list[str]) -> int:
         return 1
     values = {f"{role.upper()}_PASSWORD": quote(passwords[f"ductor_{role}"], safe="") for role in ROLES}
     values |= {name: secrets.token_urlsafe(48) for name in SECRETS}
+    # What PgBouncer asks its clients with; the owner goes past it.
+    texts = {"userlist.txt": "".join(f'"ductor_{role}" "{passwords[f"ductor_{role}"]}"\n' for role in ROLES[:3])}
+    texts |= {path.name: path.read_text().replace(PLACE, place) for path in sorted(TEMPLATES.glob("*.env"))}
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for template in sorted(TEMPLATES.glob("*.env")):
-        text = template.read_text().replace(PLACE, place)
+    for filename, text in texts.items():
         for name, value in values.items():
             # As a whole value or as a URL's password: variables have such names, too.
             text = text.replace(f"={name}\n", f"={value}\n").replace(f":{name}@", f":{value}@")
         try:
-            with open(folder / template.name, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            with open(folder / filename, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 file.write(text)
         except FileExistsError:
-            print(f"{folder / template.name} is there already and was left as it is", file=sys.stderr)
+            print(f"{folder / filename} is there already and was left as it is", file=sys.stderr)
             return 1
     return 0
 

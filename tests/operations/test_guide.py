@@ -66,6 +66,9 @@ def test_the_files_are_filled_for_their_maker_alone_and_never_written_over(tmp_p
     assert make_env([str(roles), "db.test:5433/work?sslmode=require", str(target)]) == 0
     made = {path.name: path.read_text() for path in target.iterdir()}
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in target.iterdir())
+    assert made["userlist.txt"].splitlines() == [
+        f'"ductor_{role}" "p@{role}"' for role in ("web", "operator", "worker")
+    ]
     url = "postgresql://ductor_worker:p%40worker@db.test:5433/work?sslmode=require"
     assert read_env(target / "cluster.env")["DUCTOR_DATABASE_URL_WORKER"] == url
     keys = [read_env(target / f"{name}.env") for name in ("web", "operator", "cluster")]
