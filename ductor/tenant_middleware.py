@@ -78,7 +78,7 @@ def _of_key(request: HttpRequest) -> Authenticated:
 def _of_session(request: HttpRequest) -> Authenticated | HttpResponse:
     """Return whom the session acts for, or where to send somebody who has yet to sign in or to choose a tenant."""
     if not request.user.is_authenticated:
-        return _redirect(request, redirect_to_login(request.get_full_path(), reverse("account_login"))["Location"])
+        return _redirect(request, redirect_to_login(_page_of(request), reverse("account_login"))["Location"])
     tenant_id = chosen_tenant(request)
     found = tenant_id and find_membership(
         person_id=request.user.pk, email=request.user.email, tenant_id=tenant_id, host=_host(request)
@@ -91,6 +91,12 @@ def _choosing(request: HttpRequest) -> str:
     if request.method != "GET" or getattr(request, "htmx", False):
         return CHOOSE_PAGE
     return f"{CHOOSE_PAGE}?{urlencode({'next': request.get_full_path()})}"
+
+
+def _page_of(request: HttpRequest) -> str:
+    """Return the address in the browser: htmx asks for parts of a page under addresses of their own."""
+    htmx = getattr(request, "htmx", None)
+    return (htmx.current_url_abs_path if htmx else None) or request.get_full_path()
 
 
 def _redirect(request: HttpRequest, address: str) -> HttpResponse:

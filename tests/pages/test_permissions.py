@@ -1,5 +1,8 @@
 """Every page × every role: it opens for exactly the roles that the permission table names."""
 
+import re
+from pathlib import Path
+
 import pytest
 from django.urls import URLPattern
 
@@ -21,6 +24,13 @@ def test_every_tenant_page_names_a_permission_for_each_method_it_has() -> None:
         assert issubclass(view, TenantPage), name
         has = {method.upper() for method in ("get", "post", "put", "patch", "delete") if hasattr(view, method)}
         assert has == set(view.permissions), name
+
+
+def test_the_docs_name_every_page_and_its_permissions() -> None:
+    rows = re.findall(r"^\| `(/app/[^`]*)` \|.*\| ([^|]*) \|$", Path("docs/tenant-pages.md").read_text(), re.MULTILINE)
+    named = {address: set(re.findall(r"`([a-z]+\.[a-z]+)`", needed)) for address, needed in rows}
+    assert named.keys() >= {f"/app/{place}" for place in ("", "tasks/", "usage/", "keys/", "members/", "audit/")}
+    assert set().union(*named.values()) == {p.value for view in PAGES.values() for p in view.permissions.values()}
 
 
 @pytest.mark.parametrize("role", [*Role])

@@ -24,6 +24,10 @@ def test_a_poll_is_told_to_leave_the_page_instead_of_swapping_a_login_form_in() 
     answer = browser().get("/app/tasks/", headers={"HX-Request": "true"})
     assert (answer.status_code, answer.content) == (200, b"")
     assert answer["HX-Redirect"] == "/accounts/login/?next=/app/tasks/"
+    for current, back in (("http://localhost/app/keys/", "/app/keys/"), ("https://evil.example/x", "/app/tasks/")):
+        headers = {"HX-Request": "true", "HX-Current-URL": current}
+        answer = browser().get("/app/tasks/", headers=headers)
+        assert answer["HX-Redirect"] == f"/accounts/login/?next={back}"
 
 
 def test_signing_in_leads_through_the_only_tenant_to_the_page_that_was_asked_for() -> None:
