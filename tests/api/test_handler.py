@@ -72,8 +72,10 @@ def ask() -> Any:
     with override_settings(ROOT_URLCONF=__name__, MIDDLEWARE=_middleware()):
         handler = OneThreadHandler()
         yield lambda url, key: _ask(handler, url, key)
-        for _ in range(8):
-            handler.threads.submit(connections.close_all).result()
+        # Each waits for all others, so that every thread of the pool takes one.
+        together = threading.Barrier(max(1, len(handler.threads._threads)))
+        for _ in range(together.parties):
+            handler.threads.submit(lambda: (connections.close_all(), together.wait(20)))
         handler.threads.shutdown()
 
 
