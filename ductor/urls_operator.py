@@ -1,6 +1,7 @@
 """The operator surface: another process, another database role, another secret."""
 
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from ductor import metrics, public
 from ductor.console.site import site
@@ -9,6 +10,7 @@ from ductor.console.site import site
 _BY_MAIL = ("signup/", "email/", "confirm-email/", "password/reset/", "password/set/", "reauthenticate/code/")
 
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("metrics", metrics.scrape, name="metrics"),
     *[path(f"accounts/{page}", public.absent) for page in _BY_MAIL],
     *[path(f"accounts/{page}<path:rest>", public.absent) for page in _BY_MAIL],
