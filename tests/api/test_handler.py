@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -68,15 +69,20 @@ def _ask(application: Any, url: str, key: str) -> tuple[int, dict[str, str], byt
 
 @pytest.fixture
 def ask() -> Any:
-    """Asks the application as a server would; its threads give their connections back at the end."""
+    """Asks the application as a server would; its thread gives its connection back at the end."""
     with override_settings(ROOT_URLCONF=__name__, MIDDLEWARE=_middleware()):
-        handler = OneThreadHandler()
+        handler = _handler()
         yield lambda url, key: _ask(handler, url, key)
-        # Each waits for all others, so that every thread of the pool takes one.
-        together = threading.Barrier(max(1, len(handler.threads._threads)))
-        for _ in range(together.parties):
-            handler.threads.submit(lambda: (connections.close_all(), together.wait(20)))
+        handler.threads.submit(connections.close_all).result()
         handler.threads.shutdown()
+
+
+def _handler() -> OneThreadHandler:
+    """One whose pool has one thread: of several, nobody could say which one gives its connection back."""
+    handler = OneThreadHandler()
+    handler.threads.shutdown()
+    handler.threads = ThreadPoolExecutor(1, thread_name_prefix="request")
+    return handler
 
 
 def _connections_in_use() -> int:
@@ -122,7 +128,7 @@ def test_the_api_answers_the_same_through_the_loop() -> None:
     caller = build_caller()
     caller.start()
     with override_settings(MIDDLEWARE=_middleware()):
-        handler = OneThreadHandler()
+        handler = _handler()
         status, headers, body = _ask(handler, TASKS, caller.key)
         handler.threads.submit(connections.close_all).result()
         handler.threads.shutdown()
