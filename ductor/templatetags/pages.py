@@ -45,6 +45,8 @@ def span(seconds: float | None) -> str:
     """Show a span of seconds in at most two units."""
     if seconds is None:
         return "–"
+    if 0 < seconds < 0.01:
+        return f"{seconds * 1000:.1f} ms"
     if seconds < 1:
         return f"{max(0, round(seconds * 1000))} ms"
     if seconds < 60:
