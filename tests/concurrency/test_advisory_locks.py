@@ -45,13 +45,18 @@ def test_every_advisory_lock_ends_with_its_transaction_has_64_bits_and_a_namespa
 def colliding(left: str, right: str) -> tuple[str, str]:
     """Return two names that 32 bits can't tell apart behind these prefixes, and 64 bits can."""
     ((one, two),) = rows(
-        "with l as (select n, %s || n as k from generate_series(1, 200000) n),"
-        " r as (select n, %s || n as k from generate_series(1, 200000) n)"
-        " select l.n::text, r.n::text from l join r on hashtext(l.k || ':1') = hashtext(r.k || ':1') and l.k <> r.k"
-        " where hashtextextended(l.k || ':1', 0) <> hashtextextended(r.k || ':1', 0) limit 1",
+        "with k as (select p.prefix, n, hashtext(p.prefix || n || ':1') as h"
+        " from unnest(array[%s, %s]) p(prefix), generate_series(1, 200000) n)"
+        " select (min(n) filter (where prefix = %s))::text, (min(n) filter (where prefix = %s))::text"
+        " from k group by h having count(distinct prefix) = 2 limit 1",
+        left,
+        right,
         left,
         right,
     )
+    assert rows("select hashtextextended(%s, 0) = hashtextextended(%s, 0)", f"{left}{one}:1", f"{right}{two}:1") == [
+        (False,)
+    ]
     return one, two
 
 
