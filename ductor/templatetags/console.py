@@ -43,7 +43,8 @@ def use(used: int | None, limit: int | None) -> SafeString:
     share = 1.0 if limit <= 0 else min(1.0, used / limit)
     look, word = ("bad", "full") if share >= 1 else ("warm", "near") if share >= NEAR else ("good", "")
     return format_html(
-        '<span class="dk-use"><meter min="0" low="0.8" high="0.999" max="1" optimum="0" value="{}" aria-label="{} of {}"></meter> {} of {}{}</span>',
+        '<span class="dk-use"><meter min="0" low="0.8" high="0.999" max="1" optimum="0" value="{}"'
+        ' aria-label="{} of {}"></meter> {} of {}{}</span>',
         f"{share:.3f}",
         used,
         limit,

@@ -129,9 +129,7 @@ MATRIX: dict[str, Callable[[TenantView, uuid.UUID], Any]] = {
     "tenants.invitations.revoke_invitation": lambda t, i: verb("tenants.invitations.revoke_invitation")(
         tenant_id=t.id, invitation_id=i, principal=PRINCIPAL
     ),
-    "tenants.member_keys.count_keys": lambda t, i: verb("tenants.member_keys.count_keys")(
-        tenant_id=t.id, member_id=i
-    ),
+    "tenants.member_keys.count_keys": lambda t, i: verb("tenants.member_keys.count_keys")(tenant_id=t.id, member_id=i),
     "tenants.members.change_role": lambda t, i: verb("tenants.members.change_role")(
         tenant_id=t.id, member_id=i, role="viewer", principal=PRINCIPAL
     ),

@@ -16,6 +16,7 @@ from tests.database import owner
 from workflows.admission import NewTask, enqueue, enqueue_one
 from workflows.cancelling import cancel
 from workflows.claims import Outcome, StepRecord, finish, heartbeat, record_steps, release
+from workflows.queries import list_summaries
 from workflows.recovery import recover
 
 HISTORY = 10_000
@@ -160,3 +161,14 @@ def test_a_start_planned_on_an_empty_table_stays_as_cheap_when_the_table_has_gro
         act()
         cursor.execute(READS, [True])
         assert cursor.fetchone()[0] < 200
+
+
+@pytest.mark.parametrize("workflow", ["rare", "unknown"])
+def test_a_list_of_a_rare_workflow_reads_no_history(workflow: str) -> None:
+    tenant = build_tenant()
+    start(tenant, 3, workflow="rare")
+    build_history(tenant)
+    owner().execute("analyze workflows_task")
+    with attach(tenant.id):
+        found = reads(lambda: list_summaries(tenant_id=tenant.id, workflow=workflow))
+    assert found < 20

@@ -17,6 +17,7 @@ class Migration(migrations.Migration):
                 ("waiting", "tenant_id, queue, due_at", "state = 'waiting'"),
                 ("leases", "lease_expires_at", "state = 'leased'"),
                 ("unhappy", "tenant_id, state, id", "state in ('failed', 'cancelled')"),
+                ("named", "tenant_id, workflow, id", ""),
             ],
             storage=TASKS,
             linked=False,
