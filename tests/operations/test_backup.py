@@ -65,7 +65,7 @@ def contents(url: str) -> dict[str, list[tuple[Any, ...]]]:
     with connect(url) as connection:
         found = {table: connection.execute(digest.format(table).encode()).fetchall() for table in tenant_tables()}
         found["clocks"] = connection.execute("select sequencename, last_value from pg_sequences").fetchall()
-    return {name: sorted(tuples) for name, tuples in found.items()}
+    return {name: sorted(tuples, key=repr) for name, tuples in found.items()}
 
 
 def structure(url: str) -> dict[str, set[str]]:
